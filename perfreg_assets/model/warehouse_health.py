@@ -64,6 +64,8 @@ def _sound(warehouse: Warehouse, check: str, own: Condition, published: Conditio
     if own.is_newer:
         detail = f"schema version {own.version}, this release knows up to {migrations.latest_version()}"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)
+    if own.altered:
+        return Finding(check, FAILED, own.altered, Reason.WAREHOUSE_ALTERED.sentence)
     if own.run_count < published.run_count:
         detail = f"{how_many(own.run_count, 'run')}, {published.run_count} are published"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_FEWER_RUNS.sentence)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.kept_instances import NAME, attached
@@ -28,12 +29,14 @@ class Condition:
         state: MISSING, EMPTY, UNREADABLE or SOUND.
         detail: what DuckDB said of one that is unreadable.
         version: of its schema.
+        altered: which of its migrations are not this release's; empty where they are, or a later one wrote it.
     """
 
     state: str
     detail: str = ""
     run_count: int = 0
     version: int = 0
+    altered: str = ""
 
     @property
     def is_sound(self) -> bool:
@@ -72,9 +75,18 @@ def condition_of(path: Path) -> Condition:
             [(runs, version)] = connection.execute(
                 "SELECT (SELECT count(*) FROM core.runs), (SELECT max(version) FROM core.schema_version)"
             ).fetchall()
+            altered = _altered(connection)
     except duckdb.Error as error:
         return Condition(UNREADABLE, str(error).splitlines()[0].strip())
-    return Condition(SOUND, run_count=int(runs), version=int(version or 0))
+    return Condition(SOUND, run_count=int(runs), version=int(version or 0), altered=altered)
+
+
+def _altered(connection: duckdb.DuckDBPyConnection) -> str:
+    try:
+        migrations.refuse_newer(connection)
+    except Rejected as rejected:
+        return rejected.detail if rejected.reason is Reason.WAREHOUSE_ALTERED else ""  # a newer one: `is_newer` says it
+    return ""
 
 
 def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:

@@ -15,6 +15,7 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import dagster as dg
+import duckdb
 import pytest
 
 from perfreg_assets.automation import doctor
@@ -26,6 +27,7 @@ from perfreg_assets.collection.sweep import journal_dir
 from perfreg_assets.model import health
 from perfreg_assets.model.finding import Finding
 from perfreg_assets.model.warehouse_health import examine_warehouse
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.whole_files import part_beside
@@ -201,6 +203,19 @@ def test_fewer_runs_than_are_published_are_left_to_a_person(settings, tmp_path):
         row = examined(settings, fix=fix)["warehouse perfreg.duckdb"]
         assert (row["state"], row["detail"]) == ("failed", "1 run, 2 are published")
     assert runs(settings) == ["one", "two"]
+
+
+def test_a_migration_that_is_not_this_releases_is_told_before_somebody_writes(settings):
+    """The check was that of every write alone, which it refuses."""
+    with duckdb.connect(str(settings.warehouse)) as connection:
+        connection.execute("UPDATE core.schema_version SET sha256 = 'f' || sha256 WHERE version = 2")
+    for fix in (False, True):
+        row = examined(settings, fix=fix)["warehouse perfreg.duckdb"]
+        assert (row["state"], row["advice"]) == ("failed", Reason.WAREHOUSE_ALTERED.sentence)
+        assert row["detail"].startswith("migration 0002_")
+    with pytest.raises(Rejected) as caught:
+        add(settings, "three")
+    assert caught.value.reason is Reason.WAREHOUSE_ALTERED
 
 
 def test_a_half_made_home_is_made_whole(settings):
