@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("png", "svg")
+KINDS = ("png", "svg", "pdf")
 """That files are written in, the usual one first; matplotlib has more, which nobody looked at."""
 
 
@@ -43,11 +43,11 @@ def require_kind(path: Path) -> None:
         ValueError: in words: its suffix is of no kind that is written here.
     """
     if _kind(path) not in KINDS:
-        raise ValueError(f"{path} is no name of a picture that is written here; end it in .png or .svg")
+        raise ValueError(f"{path} is no name of a picture that is written here; end it in .png, .svg or .pdf")
 
 
 def write(figure: Figure, path: Path) -> None:
-    """PNG or SVG by the file's suffix; its folder is made.
+    """PNG, SVG or PDF by the file's suffix; its folder is made.
 
     Raises:
         ValueError: as `require_kind`.

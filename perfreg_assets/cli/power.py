@@ -24,7 +24,7 @@ USUAL, SURE = 0.8, 0.9
 @click.option("--onsets", type=click.IntRange(1), default=2, show_default=True, help="Of each injection, per run.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-@click.option("--picture", type=PICTURE, help="The curves as PNG or SVG.")
+@click.option("--picture", type=PICTURE, help="The curves as PNG, SVG or PDF.")
 def power(settings: Settings, app: str, onsets: int, seed: int, form: str, picture: Path | None) -> None:
     """Injects leaks and extra load of rising size into the app's own normal runs and says which of them the rule in
     force finds, each run beside its own history: how small a regression you would see, and with how many runs of a

@@ -44,7 +44,7 @@ from perfreg_assets.settings import Settings
 )
 @click.option("--localisation-repeats", type=click.IntRange(0), help="Repeats that are localised as well; 0: none.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The result as JSON.")
-@click.option("--picture", type=PICTURE, help="The reliability curve as PNG or SVG.")
+@click.option("--picture", type=PICTURE, help="The reliability curve as PNG, SVG or PDF.")
 @click.option("--keep", is_flag=True, help="Store the result in the warehouse as well.")
 def evaluate(
     settings: Settings, dataset: Path, out: Path | None, picture: Path | None, keep: bool, **options: Any

@@ -64,7 +64,7 @@ def _interval(cases: Sequence[Case], alarms: np.ndarray, seed: int) -> tuple[flo
 
 
 def plot_reliability(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """A picture of the pooled curves of one or several results of `evaluate`, PNG or SVG by the file's suffix."""
+    """A picture of the pooled curves of one or several results of `evaluate`, PNG, SVG or PDF by the file's suffix."""
     figure = figures.blank(5.2, 4.4, dpi=110)
     axes = figure.add_subplot()
     axes.plot([0, 0.5], [0, 0.5], color="0.6", linewidth=1, linestyle="--", label="as promised")

@@ -13,7 +13,7 @@ _MARKS = ("o", "s", "^")
 
 
 def draw(told: Mapping[str, Any], path: Path) -> None:
-    """A picture of a result of `model.detection_power`, PNG or SVG by the file's suffix."""
+    """A picture of a result of `model.detection_power`, PNG, SVG or PDF by the file's suffix."""
     kinds = list(dict.fromkeys(row["kind"] for row in told["rows"]))
     figure = figures.blank(3.1 * max(1, len(kinds)), 3.4, dpi=110)
     panels = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
