@@ -68,7 +68,8 @@ def inspect_due(
     with an engine process of its own. Neither order nor number changes a result.
 
     A trace that was read before and whose file is gone by now keeps what was read of it. That it is gone is noted only
-    where the run's folder is seen without it.
+    where the run's folder is seen without it. So does one that was reduced: a warehouse that was restored may be of
+    before.
 
     Args:
         again: read all of them, but those whose trace was reduced since.
@@ -122,9 +123,11 @@ def _keep(
     placeless = [row.run_id for row in missing if row.run_id not in seen]
     rows = [row for row in rows if row.run_id not in placeless]
     with watch.measure("warehouse"), warehouse.writing() as writer:
-        gone = _gone(writer, rows, found)
+        gone = _no_more(writer, rows, found, Reason.TRACE_FILE_MISSING)
         trace_table.note_gone(writer, gone, is_gone=True)
-        rows = [row for row in rows if row.run_id not in gone]
+        reduced = _no_more(writer, rows, found, Reason.TRACE_REDUCED)
+        archive.note_found_reduced(writer, {run_id: found[run_id].health.sha256 or "" for run_id in reduced})
+        rows = [row for row in rows if row.run_id not in gone | reduced]
         found = {row.run_id: found[row.run_id] for row in rows}
         readings.store(writer, [readings.reading_of(row, found[row.run_id], settings) for row in rows])
     for inspection in found.values():
@@ -133,16 +136,16 @@ def _keep(
     return Inspected({run_id: inspection.health for run_id, inspection in found.items()}, placeless)
 
 
-def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, Inspection]) -> set[str]:
-    """Runs whose file is not there, though the same one was read before."""
-    missing = {
-        row.run_id: row.trace_sha256 for row in rows if found[row.run_id].health.reason is Reason.TRACE_FILE_MISSING
-    }
-    before = trace_table.find(reader, missing) if missing else {}
+def _no_more(
+    reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, Inspection], why: Reason
+) -> set[str]:
+    """Runs that cannot be read any more for this reason, though the same trace was read before."""
+    now = {row.run_id: row.trace_sha256 for row in rows if found[row.run_id].health.reason is why}
+    before = trace_table.find(reader, now) if now else {}
     return {
         run_id
         for run_id, trace in before.items()
-        if trace.trace_sha256 == missing[run_id] and trace.reason_code != Reason.TRACE_FILE_MISSING.code
+        if trace.trace_sha256 == now[run_id] and trace.reason_code != why.code
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from perfreg_assets.warehouse import reductions, run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
@@ -50,8 +50,18 @@ def gone_of(reader: Reader, run_ids: Iterable[str]) -> set[str]:
 def note_reduced(writer: Writer, run_id: str, row: ReductionRow) -> None:
     """Says that a run's trace is a reduced one from now on: it is not read again."""
     reductions.store(writer, row)
-    of_run = run_conditions.of(writer, [run_id])
-    writer.execute(f"UPDATE core.traces SET reduced_sha256 = ? WHERE {of_run}", [row.reduced_sha256])
+    note_found_reduced(writer, {run_id: row.reduced_sha256})
+
+
+def note_found_reduced(writer: Writer, found: Mapping[str, str]) -> None:
+    """Says the same of runs whose reduction this warehouse does not know, as one of before it was restored.
+
+    Args:
+        found: run_id → SHA-256 of the reduced trace.
+    """
+    for run_id, sha256 in found.items():
+        of_run = run_conditions.of(writer, [run_id])
+        writer.execute(f"UPDATE core.traces SET reduced_sha256 = ? WHERE {of_run}", [sha256])
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:

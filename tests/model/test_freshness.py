@@ -163,6 +163,32 @@ def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
 
 
+def test_what_was_read_of_a_trace_stays_when_the_file_was_reduced_since(make):
+    """As after an archive, when a warehouse of before is restored: it does not know of the reduction."""
+    project = make("reduced")
+    project.arrive(*RUNS)
+    project.settle()
+    verdicts = "SELECT run_id, series, state, distance FROM marts.verdicts WHERE is_current ORDER BY ALL"
+    before, read = project.rows(verdicts), project.inspect
+    reduced = TraceHealth(is_complete=False, reason=Reason.TRACE_REDUCED, detail="trace", sha256="of the rest")
+
+    def inspect(run, settings):
+        return Inspection(reduced, [], []) if run.run_id in ("made-002", "made-008") else read(run, settings)
+
+    project.inspect = inspect
+    project.settings = project.settings.with_values(duration_tolerance_ratio=0.2)  # everything is to be read again
+    project.settle()
+    assert project.rows(verdicts) == before
+    assert project.due() == []
+    found = project.rows("SELECT run_id FROM marts.runs WHERE is_trace_reduced AND has_trace ORDER BY run_id")
+    assert [one["run_id"] for one in found] == ["made-002", "made-008"]
+    project.arrive(row(12, version="2"))  # its trace came as a reduced one
+    project.inspect = lambda run, settings: Inspection(reduced, [], [])
+    project.settle()
+    (new,) = project.rows("SELECT state, reason_code FROM marts.runs WHERE run_id = 'made-012'")
+    assert new == {"state": "reduced", "reason_code": "trace_reduced"}
+
+
 def test_a_run_of_a_release_without_thread_times_is_read_again_and_its_verdict_holds(make):
     project = make("threads")
     project.arrive(*RUNS)
