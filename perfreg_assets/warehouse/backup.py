@@ -129,12 +129,16 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
         is_replacing: there is a warehouse already; its database is kept beside it, and with it what it names.
 
     Raises:
-        Rejected: BACKUP_UNREADABLE, WAREHOUSE_EXISTS, WAREHOUSE_NEWER, WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL.
+        Rejected: BACKUP_UNREADABLE, WAREHOUSE_EXISTS, WAREHOUSE_NEWER, WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL,
+            FOLDER_UNWRITABLE and DATA_UNREACHABLE: where it, or its values, should lie.
     """
     if warehouse.is_there and not is_replacing:
         raise Rejected(Reason.WAREHOUSE_EXISTS, str(warehouse.path))
-    warehouse.path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=warehouse.path.parent, prefix=".restoring-") as folder:
+    parent = warehouse.path.parent
+    with ExitStack() as stack:
+        with refused_where_unwritable(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=parent, prefix=".restoring-"))
         database = Path(folder) / _DATABASE
         with _reading(source) as archive:
             run_count, names = _unpack(archive, database, warehouse)

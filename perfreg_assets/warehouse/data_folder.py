@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.whole_files import sync_directory, write_whole
 
@@ -94,12 +95,15 @@ class DataFolder:
         """Makes the file, durably: after this returns it survives a loss of power, before that nobody sees it.
 
         Raises:
-            Rejected: WAREHOUSE_DISK_FULL.
+            Rejected: WAREHOUSE_DISK_FULL, FOLDER_UNWRITABLE; in an object store DATA_UNREACHABLE.
         """
         if self.is_local:
             _write(Path(self.root), name, content)
-        else:
+            return
+        try:
             self._objects().write(name, content)
+        except FileNotFoundError as error:  # of a bucket; no object has to be there before
+            raise Rejected(Reason.DATA_UNREACHABLE, f"{self.root} ({error})") from error
 
     def delete(self, names: Iterable[str]) -> None:
         """Removes files; one that is not there is no error."""
@@ -147,8 +151,9 @@ def _write(root: Path, name: str, content: bytes) -> None:
     target = root / name
     missing = [parent for parent in target.parents if not parent.exists()]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, content, is_durable=True)
+        with refused_where_unwritable(root):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, content, is_durable=True)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {target}") from error

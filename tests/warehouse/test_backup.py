@@ -395,6 +395,17 @@ def test_a_full_disk_is_no_fault_of_the_backup(kept, new_warehouse, monkeypatch)
     assert caught.value.reason is Reason.WAREHOUSE_DISK_FULL
 
 
+def test_a_place_that_cannot_be_written_to_is_no_fault_of_the_backup(kept, new_warehouse, tmp_path):
+    (tmp_path / "taken").touch()
+    in_file = Warehouse(tmp_path / "taken" / "sub" / "perfreg.duckdb", lock_timeout_s=1)
+    beside = Warehouse(new_warehouse.path, lock_timeout_s=1, data=str(tmp_path / "taken"))
+    for warehouse, folder in ((in_file, in_file.path.parent), (beside, Path(beside.data.root))):
+        with pytest.raises(Rejected) as caught:
+            restore(warehouse, kept)
+        assert caught.value.reason is Reason.FOLDER_UNWRITABLE
+        assert caught.value.detail == f"{folder} (Not a directory)"
+
+
 def packed(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:
     with tarfile.open(path, "w") as archive:
         for entry, content in entries:

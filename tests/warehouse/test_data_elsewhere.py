@@ -146,3 +146,10 @@ def test_a_place_that_does_not_exist_is_told(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="nowhere") as caught, warehouse.writing():
         pass
     assert caught.value.reason is Reason.DATA_UNREACHABLE
+
+
+def test_a_bucket_that_does_not_exist_is_told(store: Warehouse) -> None:
+    warehouse = Warehouse(store.path, lock_timeout_s=1, data="s3://mistyped/x")
+    with pytest.raises(Rejected, match=r"^s3://mistyped/x \(") as caught, warehouse.writing():
+        pass
+    assert caught.value.reason is Reason.DATA_UNREACHABLE
