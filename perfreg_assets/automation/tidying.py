@@ -17,10 +17,7 @@ def tidy_files(context: dg.OpExecutionContext, project: Project) -> None:
     done = tidy(warehouse)
     context.log.info("%d files joined, %d deleted, %d to be deleted later", done.joined, done.deleted, done.waiting)
     if done.missing:
-        raise dg.Failure(
-            f"{len(done.missing)} files that the warehouse names are not in its data folder, "
-            f"such as {done.missing[0]}; restore them, or ingest their runs again"
-        )
+        raise dg.Failure(done.lack)
 
 
 @dg.job(description="Keeps the folder of large values small; see `perfreg tidy`.")

@@ -69,10 +69,7 @@ def tidy(settings: Settings) -> None:
     done = tidy_up(Warehouse.of(settings))
     terminal.say(f"{how_many(done.joined, 'file')} joined, {done.deleted} deleted, {done.waiting} to be deleted later")
     if done.missing:
-        terminal.fail(
-            f"{len(done.missing)} files that the warehouse names are not in its data folder, such as "
-            f"{done.missing[0]}; restore them, or ingest their runs again"
-        )
+        terminal.fail(done.lack)
         sys.exit(1)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.warehouse import data_owner, joining, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 from perfreg_assets.warehouse.kept_instances import attached
@@ -42,6 +43,15 @@ class Tidied:
     deleted: int
     waiting: int
     missing: tuple[str, ...]
+
+    @property
+    def lack(self) -> str:
+        """What is said of missing files. To ingest their runs again would not write them: those are known."""
+        files = how_many(len(self.missing), "file")
+        return (
+            f"the data folder lacks {files} that the warehouse names, such as {self.missing[0]}; bring the folder back "
+            "from a copy, or the whole warehouse from a backup (`perfreg restore FILE --replace`)"
+        )
 
 
 def tidy(warehouse: Warehouse, *, grace: timedelta = GRACE) -> Tidied:

@@ -485,6 +485,21 @@ def test_a_damaged_file_of_values_is_found_not_backed_up_and_brought_back(sample
     assert marts(sample_copy) == whole
 
 
+def test_values_that_are_gone_come_back_as_tidying_says(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "kept.tar")
+    before = marts(sample_copy)
+    lost = next(path for path in Path(sample_copy.data.root).rglob("values.parquet") if "file=~" not in str(path))
+    lost.unlink()
+    told = tidy(sample_copy).lack
+    assert "lacks 1 file that the warehouse names" in told
+    assert str(lost.relative_to(sample_copy.data.root)) in told
+    assert "`perfreg restore FILE --replace`" in told
+    assert "ingest" not in told  # its runs are known: nothing of them would be written again
+    restore(sample_copy, tmp_path / "kept.tar", is_replacing=True)
+    assert marts(sample_copy) == before
+    assert tidy(sample_copy).missing == ()
+
+
 def values_in(archive: Path) -> tarfile.TarInfo:
     """Where the values of one file are in a backup."""
     with tarfile.open(archive) as opened:
