@@ -144,6 +144,9 @@ class _Endurance(Collection):
         self._patiently(device, lambda: way.session.stop(timeout_s=self._config.stop_timeout_s))
         self._stages.enter("pull", "reading the rest of the recording")
         self._stages.tell(self._patiently(device, way.finish))
+        for debt in way.journal.debts:  # all of it is judged: what is left of it on the device is only to be deleted
+            if debt.kind == "recording":
+                way.journal.instead(debt, "file", debt.arguments[0])
         self._trace = FetchedTrace(self._watch.folder, way.read_bytes, "", way.recorded_s)
         return self._trace
 

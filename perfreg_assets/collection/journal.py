@@ -88,6 +88,12 @@ class Journal:
         del self._open[debt.number]
         self._write({"paid": debt.number})
 
+    def instead(self, debt: Debt, kind: str, *arguments: str) -> Debt:
+        """Notes another debt in the place of one; at no moment neither is on the disk."""
+        new = self.owe(kind, *arguments)
+        self.paid(debt)
+        return new
+
     def settle(self, device: Device | None) -> list[Debt]:
         """Pays what can be paid; returns what stays open. Without a device only the host's part is paid.
 

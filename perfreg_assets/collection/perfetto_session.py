@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,10 +136,7 @@ class PerfettoSession:
     def remove(self) -> None:
         """Deletes the recording from the device: all of it was fetched and dealt with."""
         assert self._file_debt is not None
-        before, self._file_debt = self._file_debt, self._journal.owe("file", self.remote_path)
-        self._journal.paid(before)
-        if self._device.remove(self.remote_path):
-            self._journal.paid(self._file_debt)
+        delete_judged(self._device, self._journal, self.remote_path, self._file_debt)
 
     def fetch(self, target: Path, *, timeout_s: float, on_bytes: Callable[[int], None] | None = None) -> FetchedTrace:
         """Copies the finished trace to this computer, verified on both sides.
@@ -150,3 +148,12 @@ class PerfettoSession:
             raise Rejected(Reason.TRACE_EMPTY, f"{self.remote_path} on {self._device.serial}")
         size, digest = self._device.pull(self.remote_path, target, timeout_s=timeout_s, on_bytes=on_bytes)
         return FetchedTrace(target, size, digest, self._stopped - self._started)
+
+
+def delete_judged(device: Device, journal: Journal, path: str, debt: Debt) -> None:
+    """Deletes a file from the device of which all was judged; where it is away the file stays in the journal, as one
+    that nothing is to be fetched of any more."""
+    debt = journal.instead(debt, "file", path)
+    with suppress(Rejected):
+        if device.remove(path):
+            journal.paid(debt)

@@ -13,8 +13,8 @@ from typing import Any
 
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.device import Device, DeviceFacts
-from perfreg_assets.collection.journal import Journal
-from perfreg_assets.collection.perfetto_session import TRACE_DIR, PerfettoSession
+from perfreg_assets.collection.journal import Debt, Journal
+from perfreg_assets.collection.perfetto_session import TRACE_DIR, PerfettoSession, delete_judged
 from perfreg_assets.collection.watch import Watch
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -156,6 +156,10 @@ class Rounds(Way):
 class Clones(Way):
     name = "copies of the recording's buffers are judged"
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._copied: tuple[str, Debt] | None = None
+
     @staticmethod
     def is_offered(device: Device) -> bool:
         """Whether this device's perfetto can copy a running session."""
@@ -170,22 +174,40 @@ class Clones(Way):
         return self.session.start(self.configs(self._name)) == 1
 
     def advance(self) -> str:
-        self._number += 1
-        path = f"{TRACE_DIR}/perfreg-{self._id}-{self._number}.pftrace"
-        debt = self.journal.owe("recording", path, str(self.watch.folder))
-        result = self.device.run(["perfetto", "--clone-by-name", self._name, "-o", path])
-        if result.returncode != 0:
-            raise Rejected(
-                Reason.PERFETTO_REFUSED, f"--clone-by-name returned {result.returncode}: {result.error_text}"
-            )
+        """Asked again after the device was away, it goes on where it was: the buffers may not hold any more what a copy
+        does that was made before."""
+        if self._copied is None:
+            self._copied = self._copy()
+        path, debt = self._copied
         target = self._work_dir / f"{self._number}.perfetto-trace"
         size, _ = self.device.pull(path, target, timeout_s=self.config.transfer_timeout_s)
         said = self.watch.take_file(target)
         self.read_bytes += size
         target.unlink()
-        if self.device.remove(path):
-            self.journal.paid(debt)
+        self._copied = None
+        delete_judged(self.device, self.journal, path, debt)
         return said
+
+    def _copy(self) -> tuple[str, Debt]:
+        """Where on the device a new copy is, and its debt.
+
+        Raises:
+            Rejected: PERFETTO_REFUSED; those of `Device.run`. What there is of a copy then is to be deleted, as the
+                session has all of it.
+        """
+        self._number += 1
+        path = f"{TRACE_DIR}/perfreg-{self._id}-{self._number}.pftrace"
+        debt = self.journal.owe("recording", path, str(self.watch.folder))
+        try:
+            result = self.device.run(["perfetto", "--clone-by-name", self._name, "-o", path])
+            if result.returncode != 0:
+                raise Rejected(
+                    Reason.PERFETTO_REFUSED, f"--clone-by-name returned {result.returncode}: {result.error_text}"
+                )
+        except Rejected:
+            self.journal.instead(debt, "file", path)
+            raise
+        return path, debt
 
     def finish(self) -> str:
         return self._take(self.session, is_last=True)

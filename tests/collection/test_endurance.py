@@ -18,13 +18,14 @@ from standin_fixtures import TRACE
 
 from perfreg_assets.cli import main
 from perfreg_assets.cli.endurance import note_place, seconds_of
+from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
 from perfreg_assets.model.references import learned_of, reference_of
 from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.watching import STATUS, TraceWatch
-from perfreg_assets.reasons import Reason
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.cutting import cut_trace
 from perfreg_assets.traces.event_types import count_events, survey
 from perfreg_assets.traces.reduced import DOCUMENT
@@ -341,6 +342,54 @@ def test_copies_of_the_buffers_where_the_device_makes_them(endurance):
     assert any("copies of" in text for text in endurance.said)
     endurance.assert_disturbance_is_kept(told)
     assert told["unseen"] == []
+    endurance.bench.assert_clean()
+
+
+@pytest.fixture
+def cable(monkeypatch):
+    """Is pulled for a moment at one call of those of a kind, before it or when it is done."""
+
+    def pulled_at(name, number, *, of=lambda *_arguments: True, is_done=False):
+        call, calls = getattr(Device, name), []
+
+        def once(device, *arguments, **options):
+            calls.extend([True] if of(*arguments) else [])
+            is_it = bool(of(*arguments)) and len(calls) == number
+            done = call(device, *arguments, **options) if is_done or not is_it else None
+            if is_it:
+                raise Rejected(Reason.DEVICE_LOST, "the cable was pulled")
+            return done
+
+        monkeypatch.setattr(Device, name, once)
+
+    return pulled_at
+
+
+def starts_perfetto(argv, *_arguments):
+    return argv[0] == "perfetto" and "-o" in argv
+
+
+@pytest.mark.parametrize(
+    ("way", "call", "options"),
+    [
+        ("clones", "pull", {}),
+        ("clones", "remove", {}),
+        ("clones", "run", {"of": starts_perfetto, "is_done": True}),
+        ("rounds", "remove", {"is_done": True}),
+        ("rounds", "run", {"of": starts_perfetto, "is_done": True}),
+    ],
+)
+def test_of_a_collection_that_came_to_its_end_nothing_is_judged_again(endurance, cable, way, call, options):
+    """A copy that was being fetched, and a round that was being begun, when the cable was pulled."""
+    endurance.bench.device.set_faults(clones=True)
+    learned = endurance.reference() if way == "clones" else None
+    cable(call, 2, **options)
+    period_s = 2.0 if way == "clones" else 0.7
+    result = endurance.collect(reference=learned, endurance_way=way, endurance_period_s=period_s, time_limit_s=8.0)
+    assert any("the cable was pulled" in text for text in endurance.said) or call == "remove"
+    told = endurance.document()
+    assert (told["state"], told["unseen"], result.leftovers) == ("complete", [], ())
+    assert endurance.files() == [*(one["name"] for one in told["files"]), STATUS, DOCUMENT]
     endurance.bench.assert_clean()
 
 
