@@ -48,7 +48,6 @@ from perfreg_assets.traces.trace_file import unpacked_chunks
 EXPECTED_BYTES_PER_MINUTE = 20e6  # the default sources on a phone [thesis 3.3: 200 MB in 10 minutes]
 _POLL_S = 0.25
 _WATCH_S = 1.0
-_SAFETY_S = 120.0  # perfetto ends itself so long after the session should have ended
 
 
 @dataclass(frozen=True)
@@ -393,16 +392,15 @@ class Collection:
         self, *, is_plain: bool, clear_period_ms: int | None = None, session_name: str | None = None
     ) -> str:
         config = self._config
-        longest_s = config.launch_timeout_s + config.time_limit_s + config.reconnect_timeout_s + _SAFETY_S
         return perfetto_config(
             config.data_sources,
             PerfettoOptions(
                 app=config.app,
-                duration_ms=round(longest_s * 1000),
+                duration_ms=round(config.recording_s * 1000),
                 memory_poll_ms=config.memory_poll_ms,
                 buffer_kb=config.buffer_kb,
                 file_write_period_ms=config.file_write_period_ms,
-                max_trace_bytes=config.max_trace_bytes,
+                max_trace_bytes=config.recording_bytes,
                 atrace_categories=config.atrace_categories,
                 clear_period_ms=clear_period_ms,
                 session_name=session_name,

@@ -18,6 +18,8 @@ ENDURANCE_WAYS = ("auto", "growing", "clones", "rounds")
 _Positive = Annotated[float, Field(gt=0)]
 _PositiveWhole = Annotated[int, Field(gt=0)]
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
+_SAFETY_S = 120.0
+_LEAST_BYTES, _MOST_BYTES = 8 << 30, 1 << 62
 _APP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 
 
@@ -67,7 +69,9 @@ class CollectionConfig:
     file_write_period_ms: _PositiveWhole = 2500
     max_bytes_per_minute: _Positive = 200e6
     """The session is stopped when the trace grows faster. 20 MB is usual [thesis 3.3]."""
-    max_trace_bytes: _PositiveWhole = 8 << 30
+    max_trace_bytes: _PositiveWhole | None = None
+    """Perfetto ends where its file has so much, and the session with it. None: as much as `max_bytes_per_minute` allows
+    for the whole session, and 8 GiB at least."""
     min_free_bytes: Annotated[int, Field(ge=0)] = 256 << 20
     """Free space wanted on device and computer before the start; twice the expected trace where that is more."""
 
@@ -135,6 +139,19 @@ class CollectionConfig:
     def records_frequencies(self) -> bool:
         """Whether the run can be estimated by the device's power profile, which is then kept with it."""
         return "cpufreq" in self.data_sources
+
+    @property
+    def recording_s(self) -> float:
+        """Perfetto ends itself after so long, where nobody is left to stop it."""
+        return self.launch_timeout_s + self.time_limit_s + self.reconnect_timeout_s + _SAFETY_S
+
+    @property
+    def recording_bytes(self) -> int:
+        """Perfetto ends itself when it has written so much."""
+        if self.max_trace_bytes is not None:
+            return self.max_trace_bytes
+        allowed = min(self.max_bytes_per_minute * self.recording_s / 60, float(_MOST_BYTES))
+        return max(_LEAST_BYTES, round(allowed))
 
     def seed_of(self, repeat: int) -> int:
         return self.seeds[repeat % len(self.seeds)]

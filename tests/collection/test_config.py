@@ -1,9 +1,13 @@
 """What a collection refuses before it touches a device."""
 
+import re
+
 import pytest
 
+from perfreg_assets.collection.collect import Collection
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
 
 
 def refused(**options):
@@ -78,3 +82,22 @@ def test_a_whole_number_is_a_number_and_repeats_take_their_seeds_in_turn():
 def test_the_strategy_is_the_explorers_name_unless_it_is_given():
     assert CollectionConfig(app="com.rig.shop").strategy_name == "monkey"
     assert CollectionConfig(app="com.rig.shop", strategy="taps").strategy_name == "taps"
+
+
+def recorded_at_most(tmp_path, **options):
+    """Bytes after which perfetto ends the recording of a collection, and the session with it."""
+    config = CollectionConfig(app="com.rig.shop", **options)
+    one = Collection(config, Settings(home=tmp_path), tmp_path, progress=lambda _: None, attempt=0, repeat=0)
+    (told,) = re.findall(r"^max_file_size_bytes: (\d+)$", one._perfetto_config(is_plain=False), flags=re.MULTILINE)
+    return int(told)
+
+
+@pytest.mark.parametrize("hours", [1, 6, 24])
+def test_a_recording_of_hours_that_grows_no_faster_than_it_may_is_not_ended_by_its_size(hours, tmp_path):
+    assert recorded_at_most(tmp_path, time_limit_s=hours * 3600.0, max_bytes_per_minute=200e6) > hours * 60 * 200e6
+
+
+def test_whoever_bounds_a_recordings_size_is_heeded_and_no_rate_is_more_than_perfetto_can_read(tmp_path):
+    assert recorded_at_most(tmp_path, time_limit_s=86400.0, max_trace_bytes=12345) == 12345
+    assert recorded_at_most(tmp_path, max_bytes_per_minute=1e30) < 2**63
+    assert recorded_at_most(tmp_path, max_bytes_per_minute=1e6) >= 8 << 30
