@@ -4,7 +4,8 @@ Monkey runs in the background on the device with its output in a file there, so 
 throttle is the action interval; the screen is read as soon as its output shows an event, so that equal seeds give
 equal paths. A step is an event, when the output showed it, and the screen that was read before. Reading takes a second
 or two on a phone and waits for the screen to be idle; a screen that never is (a video, an endless animation) is
-recorded by its activity alone. Events that pass during a reading have no step.
+recorded by its activity alone. Events that pass during a reading have no step, nor has one that was sent while the
+device was away: on which screen is not known.
 """
 
 from __future__ import annotations
@@ -96,6 +97,13 @@ class MonkeyExplorer:
         now = host_boot_s()
         if now < self._next_look:
             return False
+        try:
+            return self._look(now)
+        except Rejected:
+            self._shown, self._next_look = None, 0.0  # monkey goes on without us: what it leads to nobody sees
+            raise
+
+    def _look(self, now: float) -> bool:
         assert self._process is not None
         status, output = self._process.poll()
         action = self._take_output(output, now)
@@ -104,11 +112,11 @@ class MonkeyExplorer:
         silent_s = now - self._last_output
         if silent_s > self._context.config.explorer_silence_s:
             raise Rejected(Reason.EXPLORER_HUNG, f"monkey sent no event for {silent_s:.0f} s: {self._log_end[-120:]}")
-        if action is not None:
+        if action is not None or self._shown is None:
             # The next event is an interval away: no need to ask the device before.
             self._next_look = now + 0.75 * self._context.config.action_interval_s
-            assert self._shown is not None  # read at the start
-            self._steps.append(Step(Stamp("host_boot", now), self._shown, action))
+            if action is not None and self._shown is not None:
+                self._steps.append(Step(Stamp("host_boot", now), self._shown, action))
             self._show(self._read_screen(), host_boot_s())
         limit = self._silence_until_exhausted_s
         return limit > 0 and now - self._last_unseen > limit

@@ -1,14 +1,18 @@
 """A whole collection on the stand-in device."""
 
 import json
+import random
+import zlib
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from standin_shims import SCREENS
 
 from perfreg_assets.collection import waiting
 from perfreg_assets.collection.batch import collect_batch
+from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.reasons import Reason, Rejected
@@ -73,6 +77,29 @@ def test_each_event_has_a_step_in_trace_time_and_equal_seeds_give_equal_paths(be
     assert shared == [action for action in seven_again if action in seven]
     assert not set(seven) & set(eight)
     assert documents[0]["path"][0]["state_hash"] == documents[2]["path"][0]["state_hash"]
+
+
+def test_no_step_is_told_of_a_screen_that_was_left_while_the_device_was_away(bench, monkeypatch):
+    """It goes away while the screen is read that the second event led to."""
+    shown, screen, chance = {}, 0, random.Random(1)
+    for _ in range(100):
+        x, y = chance.uniform(0, 412), chance.uniform(0, 892)
+        shown[f"Touch (ACTION_DOWN): 0:({x:.1f},{y:.1f})"] = f".{SCREENS[screen]}"
+        screen = zlib.crc32(f"{screen} {int(x) // 103} {int(y) // 223}".encode()) % len(SCREENS)
+    script, readings = Device.script, []
+
+    def interrupted(device, text, *arguments, **options):
+        if "uiautomator dump" in text:
+            readings.append(text)
+            if len(readings) == 3:
+                raise Rejected(Reason.DEVICE_LOST, "the cable was pulled")
+        return script(device, text, *arguments, **options)
+
+    monkeypatch.setattr(Device, "script", interrupted)
+    document = bench.document(bench.collect(time_limit_s=7.0, action_interval_s=1.2, seeds=(1,)))
+    told = {step["action"]: step["screen"] for step in document["path"]}
+    assert len(told) >= 3
+    assert told == {action: shown[action] for action in told}
 
 
 def test_progress_tells_the_stages_in_order_and_what_has_been_recorded(bench):
