@@ -75,7 +75,8 @@ def collect_batch(
     """`config.repeats` sessions of each build in turn, on one device; each is installed afresh and uninstalled.
 
     Without `apks`: sessions of `config.apk`, or of the app as it is on the device. A session that fails does not
-    keep the next from being tried, unless the device or the disk is what failed.
+    keep the next from being tried, unless the device or the disk is what failed. A device that goes away between two
+    sessions is waited for as in one, and another that is attached meanwhile is left alone.
 
     Args:
         ended: called after each session, before the next begins.
@@ -95,7 +96,12 @@ def collect_batch(
     for build, repeat in planned:
         one = config
         if outcomes:
-            one = replace(config, busy_wait_s=max(config.busy_wait_s, _TAKEN_BETWEEN_S))
+            one = replace(
+                config,
+                serial=outcomes[0].record.device_serial or config.serial,
+                busy_wait_s=max(config.busy_wait_s, _TAKEN_BETWEEN_S),
+                absent_wait_s=max(config.absent_wait_s, config.reconnect_timeout_s),
+            )
         if build is not None:
             one = one.for_build(app=build.app, version_name=build.version_name, apk=build.path)
         try:

@@ -2,15 +2,18 @@
 
 import json
 import random
+import threading
 import zlib
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import standin as standin_device
 from standin_shims import SCREENS
 
 from perfreg_assets.collection import waiting
+from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.batch import collect_batch
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.journal import device_lock
@@ -249,6 +252,32 @@ def test_who_takes_the_device_between_two_sessions_of_a_batch_does_not_end_it(be
         progress=progress,
     )  # fmt: skip
     assert result.is_complete
+
+
+def test_a_device_that_goes_away_between_two_sessions_of_a_batch_is_waited_for(bench, quick_polls):
+    def away(outcome):
+        if outcome.repeat == 0:
+            bench.device.unplug()
+            AdbServer().disconnect(bench.device.serial)
+            threading.Timer(1.0, bench.device.plug).start()
+
+    config = bench.config(repeats=2, time_limit_s=1.6, reconnect_timeout_s=20.0)
+    result = collect_batch(config, settings=bench.settings, runs_out=bench.out, ended=away)
+    assert [outcome.record.reason for outcome in result.outcomes] == [None, None]
+
+
+def test_a_device_that_is_attached_during_a_batch_does_not_end_it(bench):
+    with ExitStack() as attached:
+
+        def attach_another(outcome):
+            if outcome.repeat == 0:
+                stranger = attached.enter_context(closing(standin_device.UnauthorizedDevice()))
+                attached.callback(AdbServer().disconnect, stranger.serial)
+                AdbServer().connect(stranger.serial)
+
+        config = bench.config(repeats=2, time_limit_s=1.6, serial=None)
+        result = collect_batch(config, settings=bench.settings, runs_out=bench.out, ended=attach_another)
+    assert [outcome.record.reason for outcome in result.outcomes] == [None, None]
 
 
 def test_told_to_end_when_a_session_is_done_a_batch_keeps_it_and_begins_no_other(bench):
