@@ -60,7 +60,7 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
     Devices that are not attached, or in use by a running collection, keep their lists.
 
     Raises:
-        Rejected: ADB_UNAVAILABLE.
+        Rejected: ADB_UNAVAILABLE; of a named device of which nothing is listed, why it could not be looked at.
     """
     server = AdbServer()
     directory = journal_dir(settings)
@@ -80,6 +80,8 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
             if refusal.reason is Reason.ADB_UNAVAILABLE:
                 raise
             debts = [debt for journal in unfinished_journals(directory, name) for debt in journal.debts]
+            if serial is not None and not debts:
+                raise
             result += SweepResult(remaining=tuple(f"{debt} on {name} ({refusal})" for debt in debts))
     return result
 

@@ -18,7 +18,7 @@ from perfreg_assets.collection import journal
 from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.sweep import remaining, sweep
-from perfreg_assets.reasons import Reason
+from perfreg_assets.reasons import Reason, Rejected
 
 pytestmark = pytest.mark.device
 REPOSITORY = Path(__file__).parents[2]
@@ -212,6 +212,12 @@ def test_deleting_refused_is_listed_and_swept_later(bench):
     bench.device.set_faults()
     assert bench.sweep().remaining == ()
     bench.assert_clean()
+
+
+def test_who_names_a_device_to_be_swept_that_cannot_be_looked_at_is_told(bench):
+    with pytest.raises(Rejected, match="'no-such' is not among the attached devices") as refusal:
+        sweep(bench.settings, serial="no-such", connect_timeout_s=0.2)
+    assert refusal.value.reason is Reason.DEVICE_NOT_FOUND
 
 
 # ---- the explorer -----------------------------------------------------------------------------------
