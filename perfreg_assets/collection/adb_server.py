@@ -153,7 +153,10 @@ def is_network_serial(serial: str) -> bool:
 
 
 def is_remote_serial(serial: str) -> bool:
-    """Reached over a radio or cable network, so that airplane mode may cut it off."""
+    """Reached over a radio or cable network, so that airplane mode may cut it off: by its address, or by the name that
+    adb has it by where it announced itself (wireless debugging)."""
+    if re.search(r"\._adb(-tls-connect)?\._tcp\.?$", serial):
+        return True
     return is_network_serial(serial) and not re.match(r"(127\.|localhost:|\[?::1\]?:)", serial)
 
 

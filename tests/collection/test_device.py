@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfreg_assets.collection.adb_server import AdbServer, AttachedDevice, parse_devices
+from perfreg_assets.collection.adb_server import AdbServer, AttachedDevice, is_remote_serial, parse_devices
 from perfreg_assets.collection.background_process import start_background
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.device_shell import POLL_BACKGROUND, PROCESS_STATE
@@ -43,6 +43,22 @@ def test_adbs_listing_is_read_in_all_its_spellings():
     assert second == AttachedDevice("127.0.0.1:5599", "device", None)
     assert (third.state, fourth.state) == ("offline", "unauthorized")
     assert fifth.state.startswith("no permissions (user in plugdev group")
+
+
+@pytest.mark.parametrize(
+    ("serial", "is_remote"),
+    [
+        ("192.168.1.7:5555", True),
+        ("adb-R5CT30-abCD12._adb-tls-connect._tcp", True),  # as adb names what it found by itself
+        ("adb-R5CT30-abCD12._adb-tls-connect._tcp.", True),
+        ("adb-R5CT30._adb._tcp", True),
+        ("127.0.0.1:5555", False),
+        ("emulator-5554", False),
+        ("R5CT30", False),
+    ],
+)
+def test_a_device_that_airplane_mode_would_cut_off_is_known_by_its_serial(serial, is_remote):
+    assert is_remote_serial(serial) is is_remote
 
 
 @pytest.mark.device
