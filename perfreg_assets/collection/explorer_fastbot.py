@@ -33,10 +33,7 @@ class Fastbot2Explorer:
     def __init__(self, context: ExplorerContext) -> None:
         options_of(context.config, {})
         self._context = context
-        self._device_output = f"{context.scratch_dir}/fastbot"
-        self._process = ExplorerProcess(
-            context, context.config.explorer_command, {"device_output": self._device_output}
-        )
+        self._process = ExplorerProcess(context, context.config.explorer_command, {})
         self._names: list[str] = []
         self._next_look = 0.0
 
@@ -68,7 +65,7 @@ class Fastbot2Explorer:
 
     def _look(self) -> list[str]:
         """Names of the step files, on the device or in the output folder of this computer."""
-        on_device = self._context.device.script(_FIND, self._device_output).text.splitlines()
+        on_device = self._context.device.script(_FIND, self._process.device_output).text.splitlines()
         here = [path.name for path in self._process.output_dir.rglob("step-*")]
         return [name.rsplit("/", 1)[-1] for name in on_device] + here
 

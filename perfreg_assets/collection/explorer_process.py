@@ -24,7 +24,8 @@ _GRACE_S = 3.0
 
 
 class ExplorerProcess:
-    """The running program; `context.work_dir` holds its output folder and its messages."""
+    """The running program; `context.work_dir` holds its output folder and its messages, `device_output` is its folder
+    on the device."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class ExplorerProcess:
         self._context = context
         self._environment = environment or {}
         self.output_dir = context.work_dir / "explorer"
+        self.device_output = f"{context.scratch_dir}/explorer"
         self.path_file = context.work_dir / "path.jsonl"
         self._messages = context.work_dir / "explorer.log"
         known = {
@@ -46,6 +48,7 @@ class ExplorerProcess:
             "interval": f"{context.config.action_interval_s:g}",
             "seed": str(context.seed),
             "output": str(self.output_dir),
+            "device_output": self.device_output,
             "path": str(self.path_file),
             **values,
         }
@@ -55,12 +58,18 @@ class ExplorerProcess:
         self._progress: object = None
 
     def start(self) -> None:
-        """Raises Rejected(EXPLORER_NOT_STARTED) where there is no such program."""
+        """Starts the program.
+
+        Raises:
+            Rejected: EXPLORER_NOT_STARTED, there is no such program; those of `Device.make_directory`.
+        """
         program = shutil.which(self._argv[0])
         if program is None:
             raise Rejected(Reason.EXPLORER_NOT_STARTED, f"{self._argv[0][:200]!r} is not a program on this computer")
         self._argv[0] = os.path.abspath(program)  # it is started in another folder
         self.output_dir.mkdir(parents=True, exist_ok=True)
+        if any(self.device_output in part for part in self._argv):
+            self._context.device.make_directory(self.device_output)
         environment = {
             **os.environ,
             **self._environment,

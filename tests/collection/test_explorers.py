@@ -103,6 +103,19 @@ def test_fastbots_files_on_the_device_become_the_path_and_are_removed(bench):
     bench.assert_clean()
 
 
+def test_any_program_gets_a_folder_on_the_device_that_is_removed(bench):
+    command = bench.script(f"""
+        import subprocess
+        command = [{adbutils.adb_path()!r}, "-s", sys.argv[2], "shell", "ls", "-d", sys.argv[3]]
+        listed = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        path.write(json.dumps({{"at_ms": time.time() * 1000, "state": "home", "screen": listed}}) + "\\n")
+    """)
+    result = bench.collect(explorer="command", explorer_command=(*command, "{serial}", "{device_output}"))
+    (step,) = bench.document(result)["path"]
+    assert step["screen"].startswith("/data/local/tmp/perfreg-")
+    bench.assert_clean()
+
+
 def test_an_explorers_own_findings_are_functional_problems(bench):
     command = bench.script("""
         path.write(json.dumps({"step": 0, "at_ms": time.time() * 1000, "state": "home"}) + "\\n")
