@@ -75,7 +75,9 @@ def _check(plan: dict[str, Any]) -> None:
             raise Rejected(Reason.COLLECTION_CONFIG_INVALID, what) from error
     if plan.get("attempt", 0) < 0:
         raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"attempt = {plan['attempt']}: expected 0 or more")
-    CollectConfig(app="any.app", apk="any.apk", **_op_config(plan)).to_collection(None)
+    from perfreg_assets.collection.explorers import check_options  # noqa: PLC0415  (adbutils: only devices need it)
+
+    check_options(CollectConfig(app="any.app", apk="any.apk", **_op_config(plan)).to_collection(None))
 
 
 def _op_config(plan: dict[str, Any]) -> dict[str, Any]:

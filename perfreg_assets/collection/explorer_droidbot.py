@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.exploration import (
     Exploration,
     ExplorerContext,
@@ -40,7 +41,7 @@ _ZONE = {"TZ": "UTC"}
 
 class DroidBotExplorer:
     def __init__(self, context: ExplorerContext) -> None:
-        self._options = options_of(context.config, _OPTIONS)
+        self._options = droidbot_options(context.config)
         if not context.config.explorer_command and not context.config.apk:
             raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "droidbot needs the apk")
         # DroidBot takes whole seconds only.
@@ -73,6 +74,18 @@ class DroidBotExplorer:
 
     def _event_names(self) -> list[Path]:
         return list((self._process.output_dir / "events").glob("event_*.json"))
+
+
+def droidbot_options(config: CollectionConfig) -> dict[str, str]:
+    """DroidBot's options, all of them usable.
+
+    Raises:
+        Rejected: COLLECTION_CONFIG_INVALID.
+    """
+    options = options_of(config, _OPTIONS)
+    if options["state"] not in ("structure", "text"):
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "droidbot's option state is structure or text")
+    return options
 
 
 @dataclass(frozen=True)

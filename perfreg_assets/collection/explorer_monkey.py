@@ -15,6 +15,7 @@ import shlex
 
 from perfreg_assets.collection.background_process import BackgroundProcess, start_background
 from perfreg_assets.collection.clock import host_boot_s
+from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.exploration import (
     Exploration,
     ExplorerContext,
@@ -49,10 +50,8 @@ _CRASH = re.compile(
 class MonkeyExplorer:
     def __init__(self, context: ExplorerContext) -> None:
         self._context = context
-        self._options = options_of(context.config, _OPTIONS)
-        self._silence_until_exhausted_s = _number("exhausted_after_s", self._options["exhausted_after_s"])
-        if self._options["state"] not in ("structure", "text"):
-            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "monkey's option state is structure or text")
+        self._options = monkey_options(context.config)
+        self._silence_until_exhausted_s = float(self._options["exhausted_after_s"])
         self._log_path = f"{context.scratch_dir}/monkey.log"
         self._screen_path = f"{context.scratch_dir}/screen.xml"
         self._process: BackgroundProcess | None = None
@@ -176,11 +175,28 @@ class MonkeyExplorer:
             self._last_unseen = moment
 
 
-def _number(name: str, text: str) -> float:
+def monkey_options(config: CollectionConfig) -> dict[str, str]:
+    """Monkey's options, all of them usable.
+
+    Raises:
+        Rejected: COLLECTION_CONFIG_INVALID.
+    """
+    options = options_of(config, _OPTIONS)
+    _require_number("exhausted_after_s", options["exhausted_after_s"])
+    if options["state"] not in ("structure", "text"):
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "monkey's option state is structure or text")
+    try:
+        shlex.split(options["arguments"])
+    except ValueError as error:
+        what = f"monkey's option arguments = {options['arguments'][:80]!r}: {error}"
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, what) from error
+    return options
+
+
+def _require_number(name: str, text: str) -> None:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
         raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"option {name} = {text[:40]!r} is not a number from 0 on")
-    return value

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perfreg_assets.collection.exploration import Explorer, ExplorerContext
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.collection.exploration import Explorer, ExplorerContext, options_of
 from perfreg_assets.collection.explorer_command import CommandExplorer
-from perfreg_assets.collection.explorer_droidbot import DroidBotExplorer
+from perfreg_assets.collection.explorer_droidbot import DroidBotExplorer, droidbot_options
 from perfreg_assets.collection.explorer_fastbot import Fastbot2Explorer
-from perfreg_assets.collection.explorer_monkey import MonkeyExplorer
+from perfreg_assets.collection.explorer_monkey import MonkeyExplorer, monkey_options
 
 EXPLORERS: dict[str, Callable[[ExplorerContext], Explorer]] = {
     "monkey": MonkeyExplorer,
@@ -33,3 +34,19 @@ def make_explorer(context: ExplorerContext) -> Explorer:
         Rejected: COLLECTION_CONFIG_INVALID, an option of it is not known or not usable.
     """
     return EXPLORERS[context.config.explorer](context)
+
+
+_OPTIONS: dict[str, Callable[[CollectionConfig], object]] = {"monkey": monkey_options, "droidbot": droidbot_options}
+
+
+def check_options(config: CollectionConfig) -> None:
+    """Refuses options that the configured explorer does not have or cannot use, without a device.
+
+    Raises:
+        Rejected: COLLECTION_CONFIG_INVALID.
+    """
+    check = _OPTIONS.get(config.explorer)
+    if check is None:
+        options_of(config, {})
+    else:
+        check(config)

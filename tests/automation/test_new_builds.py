@@ -78,6 +78,13 @@ def test_a_plan_that_cannot_be_read_is_named(tmp_path, text):
         ({"seeds": 5}, "seeds = 5"),
         ({"explorer": "robot"}, "explorer = 'robot'"),
         ({"explorer": "command", "explorer_command": "a b"}, "explorer_command = 'a b'"),
+        ({"explorer_options": {"stat": "text"}}, "explorer monkey has options"),
+        ({"explorer_options": {"arguments": "--pct-touch '70"}}, "monkey's option arguments = "),
+        ({"explorer": "droidbot", "explorer_options": {"state": "texts"}}, "droidbot's option state is"),
+        (
+            {"explorer": "command", "explorer_command": ["a"], "explorer_options": {"state": "text"}},
+            "explorer command has",
+        ),
         ({"data_sources": ["everything"]}, "everything"),
     ],
 )
