@@ -95,6 +95,9 @@ def collect(
         sys.exit(1)
 
 
+_OWN_OPTIONS = {"app": "--app", "serial": "--device"}
+
+
 def _tell_orphans(settings: Settings) -> None:
     """Rows of sessions whose process died after the run folder came into its place."""
     from perfreg_assets.collection import told_sessions
@@ -180,6 +183,8 @@ def _endure(
         raise ValueError("--endurance records one build; name one --apk")
     if app is None and not apks:
         raise ValueError("name the app with --app, or a build with --apk")
+    if options["repeats"] > 1:
+        raise ValueError("--endurance records one session; leave --repeats out")
     options = {**options, "time_limit": seconds_of(duration), "repeats": 1}
     config = _collection_config(app or read_build(apks[0]).app, serial, **options)
     if apks:
@@ -198,6 +203,10 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     axes = options["axes"]
     if options["energy"]:
         axes = ",".join(filter(None, (axes, "energy")))
+    try:
+        command = tuple(shlex.split(options["explorer_command"] or ""))
+    except ValueError as error:
+        raise ValueError(f"--explorer-command {options['explorer_command']}: {error}") from error
     further: dict[str, Any] = {}
     for text in options["options"]:
         name, separator, value = text.partition("=")
@@ -211,7 +220,7 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     given = {
         "version_name": options["app_version"],
         "explorer": options["explorer"],
-        "explorer_command": tuple(shlex.split(options["explorer_command"] or "")),
+        "explorer_command": command,
         "strategy": options["strategy"],
         "time_limit_s": options["time_limit"],
         "action_interval_s": options["action_interval"],
@@ -224,6 +233,9 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
         "clear_data": False if options["keep_data"] else None,
         **further,
     }
+    for name, own in _OWN_OPTIONS.items():
+        if name in further:
+            raise ValueError(f"--option {name}: say it by {own}")
     unknown = sorted(set(further) - {spec.name for spec in dataclasses.fields(CollectionConfig)})
     if unknown:
         raise ValueError(f"--option {', '.join(unknown)}: not a field of the collection's configuration")

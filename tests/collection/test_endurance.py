@@ -187,6 +187,13 @@ def test_the_command_leaves_a_page_and_rows_in_the_warehouse(endurance, monkeypa
         (["--app", "a.b", "--endurance", "soon"], "write a time such as 6h"),
         (["--endurance", "6h"], "name the app"),
         (["--app", "a.b", "--reference", "usual"], "--reference goes with --endurance"),
+        (["--app", "a.b", "--endurance", "6h", "--repeats", "3"], "leave --repeats out"),
+        (["--app", "a.b", "--option", "app=a.c"], "--option app: say it by --app"),
+        (["--app", "a.b", "--option", "serial=R5CT30"], "--option serial: say it by --device"),
+        (
+            ["--app", "a.b", "--explorer", "command", "--explorer-command", "a 'b"],
+            "--explorer-command a 'b: No closing",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments, said, tmp_path):
