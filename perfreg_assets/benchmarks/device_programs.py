@@ -128,9 +128,12 @@ class DevicePrograms:
         told = {"class": one.name, "additionalTestOutputDir": folder, "androidx.benchmark.output.enable": "true"}
         told |= {name.removeprefix("param"): text for name, text in one.options.params.items()}
         extras = [part for name, text in told.items() for part in ("-e", name, text)]
-        ended = self._remote.run(
-            ["am", "instrument", "-w", *extras, component], timeout_s=INSTRUMENTATION_S, inside=self._remote.folder
-        )
+        try:
+            ended = self._remote.run(
+                ["am", "instrument", "-w", *extras, component], timeout_s=INSTRUMENTATION_S, inside=self._remote.folder
+            )
+        finally:
+            self._remote.stop(package)  # a test that hangs goes on in the app's process, beside what is measured next
         is_failed = "FAILURES!!!" in ended.text or "INSTRUMENTATION_FAILED" in ended.text
         found = self._remote.documents(folder, _RESULT_ENDING)
         if ended.returncode or is_failed or not found:

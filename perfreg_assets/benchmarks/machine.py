@@ -98,3 +98,6 @@ class Remote(Protocol):
 
     def will_run(self, package: str) -> None:
         """Notes that an app is started, to be stopped whatever happens."""
+
+    def stop(self, package: str) -> None:
+        """Ends an app that was started; one that has ended is fine. While the device is away the session's end does."""

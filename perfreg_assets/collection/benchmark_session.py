@@ -192,6 +192,11 @@ class BenchmarkSession:
             self._apps.add(package)
             self._journal.owe("running_app", package)
 
+    def stop(self, package: str) -> None:
+        """See `machine.Remote.stop`."""
+        with suppress(Rejected):
+            self._patiently(lambda: self._device.run(["am", "force-stop", package]))
+
     # ---- commands --------------------------------------------------------------------------------
     def run(self, argv: Sequence[str], *, timeout_s: float, inside: str) -> ShellResult:
         """See `machine.Remote.run`. A launch that a lost connection cut off is done once more."""

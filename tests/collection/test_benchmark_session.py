@@ -185,6 +185,24 @@ def test_jetpack_tests_that_fail_have_no_result_and_say_why(bench, tmp_path, opt
     assert word in found.detail
 
 
+@pytest.mark.usefixtures("test_app")
+def test_an_instrumented_test_that_hangs_does_not_run_beside_the_next_benchmark(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr("perfreg_assets.benchmarks.device_programs.INSTRUMENTATION_S", 2.0)
+    bench.device.set_faults(instrument="endless")
+    text = "[conf]\nlaunches = 1\n[[benchmark]]\nrunner = 'jetpack'\n"
+    text += "".join(f"{name} = {value!r}\n" for name, value in JETPACK.items())
+    text += """[[benchmark]]\nname = 'next'\nrunner = 'command'
+        command = ["sh", "-c", "pidof com.rig.test > /data/rig/beside; sh loop.sh"]"""
+    shutil.copy(FOLDER / "loop.sh", tmp_path)
+    files = on_device(bench, read_suite(written(tmp_path, text, "suite.toml"), QUICK))
+    assert [one.reason for file in files for one in file.invalid] == [Reason.BENCHMARK_TIMEOUT]
+    assert [one.benchmark for file in files for one in file.results] == ["next"]
+    beside = bench.device.path("/data/rig/beside")
+    told = beside.read_text()
+    beside.unlink()
+    assert told.strip() == ""
+
+
 def test_jetpack_needs_a_device(tmp_path):
     ((file,),) = run_suites([("", jetpack_suite(tmp_path))], progress=lambda _: None).values()
     assert (file.invalid[0].reason, "--device" in file.invalid[0].detail) == (Reason.SUITE_VALUE, True)

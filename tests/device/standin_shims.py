@@ -284,6 +284,8 @@ def instrument(a):
         print(f"INSTRUMENTATION_FAILED: {a[-1]}")
         return 0
     start_app(package)
+    if fault("instrument") == "endless":
+        time.sleep(3600)
     if fault("instrument") == "fail":
         print(f"There was 1 failure:\n1) {extras['class']}: java.lang.AssertionError: rig\nFAILURES!!!\nTests run: 1")
     else:
