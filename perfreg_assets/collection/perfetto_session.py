@@ -14,13 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.device import SCRATCH_DIR, Device
 from perfreg_assets.collection.journal import Debt, Journal
 from perfreg_assets.reasons import Reason, Rejected
 
 TRACE_DIR = "/data/misc/perfetto-traces"
 _WAITING_START_SDK = 33
 """From Android 13 `--background-wait` returns when the sources have started; before, `--background` returns at once."""
+
+_FULL_BYTES = 16 << 20
+"""With less a device is as good as full: what is written there is written in parts."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,12 @@ class PerfettoSession:
         """Bytes recorded so far.
 
         Raises:
-            Rejected: PERFETTO_DIED, TRACE_BYTES_EXCEEDED.
+            Rejected: PERFETTO_DIED, TRACE_BYTES_EXCEEDED; DEVICE_NO_SPACE, it ended as the device is full.
         """
         assert self._pid is not None
         size = self.trace_bytes()
         if not self._device.is_alive(self._pid):
-            raise Rejected(Reason.PERFETTO_DIED, f"process {self._pid} is gone, its trace has {size:,} bytes")
+            raise self._death(f"process {self._pid} is gone, its trace has {size:,} bytes")
         # Perfetto writes its first part at once and then in periods: below half a minute the rate says nothing.
         minutes = max(time.monotonic() - self._started, 30.0) / 60
         if size > max_bytes_per_minute * minutes:
@@ -116,12 +119,12 @@ class PerfettoSession:
         """Tells perfetto to end and waits until its process is gone: only then the file is complete.
 
         Raises:
-            Rejected: PERFETTO_HUNG, it was killed after `timeout_s`; PERFETTO_DIED, it was gone already.
+            Rejected: PERFETTO_HUNG, it was killed after `timeout_s`; PERFETTO_DIED, DEVICE_NO_SPACE: it was gone.
         """
         assert self._pid is not None
         if not self._stopped:  # asked again after a lost connection, it may well be gone
             if not self._device.is_alive(self._pid):
-                raise Rejected(Reason.PERFETTO_DIED, f"process {self._pid} was gone before the session's end")
+                raise self._death(f"process {self._pid} was gone before the session's end")
             self._stopped = time.monotonic()
         self._device.script('kill -TERM "$1"', str(self._pid))
         deadline = time.monotonic() + timeout_s
@@ -132,6 +135,14 @@ class PerfettoSession:
             time.sleep(0.1)
         assert self._debt is not None
         self._journal.paid(self._debt)
+
+    def _death(self, detail: str) -> Rejected:
+        """Why perfetto is gone: it ends when it cannot write any more."""
+        with suppress(Rejected):  # the device went away, or tells its space otherwise: perfetto is gone all the same
+            free = self._device.free_bytes(SCRATCH_DIR)  # where recordings lie may not be asked of everywhere
+            if free < _FULL_BYTES:
+                return Rejected(Reason.DEVICE_NO_SPACE, f"{detail}, and {free:,} bytes are free on the device")
+        return Rejected(Reason.PERFETTO_DIED, detail)
 
     def remove(self) -> None:
         """Deletes the recording from the device: all of it was fetched and dealt with."""

@@ -192,6 +192,14 @@ def test_perfetto(bench, mood, reason):
         bench.assert_next_works()
 
 
+def test_a_device_that_is_full_is_what_ended_perfetto(bench):
+    bench.device.set_faults(perfetto="die", free_kb=40)
+    error = bench.fail(time_limit_s=2.2)
+    assert error.reason is Reason.DEVICE_NO_SPACE
+    assert "40,960 bytes are free" in str(error)
+    bench.assert_clean()
+
+
 def test_a_trace_that_grows_too_fast_stops_the_session(bench):
     bench.device.set_faults(pad_bytes=30_000_000)
     error = bench.fail(max_bytes_per_minute=20e6, time_limit_s=30.0)
