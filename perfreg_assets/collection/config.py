@@ -56,7 +56,7 @@ class CollectionConfig:
     explorer_options: Mapping[str, str] = field(default_factory=dict)
     """Options of the explorer by name; see `collection.explorers`."""
     explorer_silence_s: _Positive = 60.0
-    """An explorer that does nothing for so long counts as hung."""
+    """An explorer that does nothing for so long counts as hung; with long intervals, for two of them."""
     seeds: Annotated[tuple[_Seed, ...], Field(min_length=1)] = (0,)
     """Repeat i explores with seed i modulo their number: equal seeds give comparable paths."""
     repeats: _PositiveWhole = 3
@@ -139,6 +139,11 @@ class CollectionConfig:
     def records_frequencies(self) -> bool:
         """Whether the run can be estimated by the device's power profile, which is then kept with it."""
         return "cpufreq" in self.data_sources
+
+    @property
+    def hung_after_s(self) -> float:
+        """Without a sign of the explorer."""
+        return max(self.explorer_silence_s, 2 * self.action_interval_s)
 
     @property
     def recording_s(self) -> float:

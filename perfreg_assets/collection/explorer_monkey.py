@@ -109,7 +109,7 @@ class MonkeyExplorer:
         if status is not None:
             return self._ended(status)
         silent_s = now - self._last_output
-        if silent_s > self._context.config.explorer_silence_s:
+        if silent_s > self._context.config.hung_after_s:
             raise Rejected(Reason.EXPLORER_HUNG, f"monkey sent no event for {silent_s:.0f} s: {self._log_end[-120:]}")
         if action is not None or self._shown is None:
             # The next event is an interval away: no need to ask the device before.

@@ -111,7 +111,7 @@ class ExplorerProcess:
             if progress != self._progress:
                 self._progress, self._last_progress = progress, now
             silent_s = now - self._last_progress
-            if silent_s > self._context.config.explorer_silence_s:
+            if silent_s > self._context.config.hung_after_s:
                 raise Rejected(Reason.EXPLORER_HUNG, f"{self._argv[0][:200]} wrote nothing for {silent_s:.0f} s")
             return False
         if status == 0:

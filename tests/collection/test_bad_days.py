@@ -246,6 +246,11 @@ def test_monkey(bench, mood, reason):
         bench.assert_next_works()
 
 
+def test_an_explorer_that_waits_for_its_interval_is_not_hung(bench):
+    result = bench.collect(action_interval_s=2.5, explorer_silence_s=1.0, time_limit_s=4.0)
+    assert result.stop_reason == "time_limit"
+
+
 def test_monkey_that_falls_over_before_the_first_look_had_started(bench):
     bench.device.set_faults(monkey="crash")
     error = bench.fail(time_limit_s=20.0, action_interval_s=0.01)
