@@ -170,8 +170,9 @@ def refuse_state(device: AttachedDevice) -> None:
         return
     if device.state == "offline":
         raise Rejected(Reason.DEVICE_OFFLINE, f"{device.serial} is offline")
-    if device.state in ("unauthorized", "authorizing"):
+    if device.state == "unauthorized":
         raise Rejected(Reason.DEVICE_UNAUTHORIZED, f"{device.serial} is {device.state}")
+    # "authorizing" too: each device is, for a moment, that is plugged in again, until adb's key was tried.
     raise Rejected(Reason.DEVICE_OFFLINE, f"{device.serial} is in state {device.state!r}, not 'device'")
 
 

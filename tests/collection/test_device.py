@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,22 @@ def test_adbs_listing_is_read_in_all_its_spellings():
     assert second == AttachedDevice("127.0.0.1:5599", "device", None)
     assert (third.state, fourth.state) == ("offline", "unauthorized")
     assert fifth.state.startswith("no permissions (user in plugdev group")
+
+
+@pytest.mark.device
+def test_a_device_whose_key_is_being_tried_is_waited_for(device, monkeypatch):
+    """As adb lists each that is plugged in again."""
+    choose, states = AdbServer.choose, ["offline", "authorizing", "authorizing"]
+
+    def chosen(server, serial):
+        found = choose(server, serial)
+        return replace(found, state=states.pop(0)) if states else found
+
+    monkeypatch.setattr(AdbServer, "choose", chosen)
+    device.wait_ready(10.0)
+    assert states == []
+    states += ["unauthorized"]
+    assert refused(lambda: device.wait_ready(10.0)) is Reason.DEVICE_UNAUTHORIZED
 
 
 @pytest.mark.parametrize(
