@@ -15,7 +15,8 @@ def drop_traces(context: dg.OpExecutionContext, project: Project) -> None:
         context.log.info("there is no warehouse yet")
         return
     dropped = drop_due(warehouse, project.settings())
-    context.log.info("%d traces deleted, %d bytes", len(dropped), sum(one.bytes_before or 0 for one in dropped))
+    freed, elsewhere = (sum(getattr(one, name) or 0 for one in dropped) for name in ("bytes_before", "bytes_elsewhere"))
+    context.log.info("%d traces deleted, %d bytes, %d of which another folder has", len(dropped), freed, elsewhere)
 
 
 @dg.job(description="Deletes traces that nobody needs any more; see the setting keep_traces.")

@@ -127,6 +127,12 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)
         terminal.note(f"{how_many(len(dropped), 'trace')} deleted that keep_traces does not keep, {freed:,} bytes")
+    elsewhere = sum(one.bytes_elsewhere for one in dropped) + sum(one.bytes_elsewhere for one in done)
+    if elsewhere:
+        terminal.note(
+            f"{elsewhere:,} bytes of these stay on the disk: another folder has the same files, inbox/.taken or one "
+            "that was given; deleted there they are free"
+        )
     if dropped or any(one.bytes_after is not None for one in done):
         terminal.note(
             "pages lead to these traces as if they were whole until they are written again: by `perfreg catch-up`, "

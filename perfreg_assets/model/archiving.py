@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perfreg_assets.collection.run_folder import bytes_elsewhere
 from perfreg_assets.model import freshness
 from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.reduction_document import row_of
@@ -42,12 +43,14 @@ Progress = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Archived:
-    """What became of a run's trace; `reason` says why it stays whole."""
+    """What became of a run's trace; `reason` says why it stays whole, `bytes_elsewhere` are those of the whole one that
+    another folder still has."""
 
     run_id: str
     bytes_before: int | None = None
     bytes_after: int | None = None
     reason: str | None = None
+    bytes_elsewhere: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,8 +223,9 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     if not is_worth_it:
         shutil.rmtree(folder / MADE_IN)
         return Archived(row.run_id, before, reason=f"reduced it would have {after:,} of {before:,} bytes")
+    elsewhere = bytes_elsewhere(_trace(row, settings))
     _put_in_place(folder, row)
-    return Archived(row.run_id, before, after)
+    return Archived(row.run_id, before, after, bytes_elsewhere=elsewhere)
 
 
 def _put_in_place(folder: Path, row: RunRow) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from perfreg_assets.collection.run_folder import bytes_elsewhere
 from perfreg_assets.model import freshness
 from perfreg_assets.model.archiving import one_at_a_time
 from perfreg_assets.model.handover import archive_name, opened
@@ -27,10 +28,12 @@ ALL, ANOMALOUS = "all", "anomalous"
 
 @dataclass(frozen=True)
 class Dropped:
-    """A trace that was deleted, here and in the exchange; `bytes_before` None: it was not there any more."""
+    """A trace that was deleted, here and in the exchange; `bytes_before` None: it was not there any more;
+    `bytes_elsewhere`: those of them that another folder still has."""
 
     run_id: str
     bytes_before: int | None
+    bytes_elsewhere: int = 0
 
 
 def due_runs(reader: Reader, settings: Settings) -> list[str]:
@@ -71,7 +74,7 @@ def _drop_due(warehouse: Warehouse, settings: Settings, progress: Callable[[str]
     try:
         for run_id, row in rows.items():
             progress(run_id)
-            dropped.append(Dropped(run_id, _drop(row, settings, objects)))
+            dropped.append(_drop(row, settings, objects))
     finally:
         if dropped:
             with warehouse.writing() as writer:
@@ -79,8 +82,8 @@ def _drop_due(warehouse: Warehouse, settings: Settings, progress: Callable[[str]
     return dropped
 
 
-def _drop(row: RunRow, settings: Settings, objects: Objects | None) -> int | None:
-    """Deletes the trace of a registered run wherever it is kept; the bytes that were there."""
+def _drop(row: RunRow, settings: Settings, objects: Objects | None) -> Dropped:
+    """Deletes the trace of a registered run wherever it is kept."""
     assert row.trace_file is not None
     path = settings.runs_dir / row.run_id / row.trace_file
     sizes = [path.lstat().st_size if path.exists() else None]
@@ -88,6 +91,7 @@ def _drop(row: RunRow, settings: Settings, objects: Objects | None) -> int | Non
         name = f"{archive_name(row)}/{row.trace_file}"
         sizes.append(objects.size(name))
         objects.delete([name])
+    elsewhere = bytes_elsewhere(path)
     path.unlink(missing_ok=True)
     found = [size for size in sizes if size is not None]
-    return sum(found) if found else None
+    return Dropped(row.run_id, sum(found) if found else None, elsewhere)

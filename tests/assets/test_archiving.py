@@ -16,6 +16,7 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.archiving import nightly_reduction
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
+from perfreg_assets.collection.run_folder import place_file
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model import archiving, freshness, handover, retention, trace_places
 from perfreg_assets.model.archiving import Due, archive_due
@@ -55,6 +56,8 @@ def site(recorded, tmp_path_factory):
 def archived(site):
     """What there was before, and what was done."""
     before = {name: site.rows(sql) for name, sql in (("verdicts", VERDICTS), ("series", SERIES), ("normal", NORMAL))}
+    for row in before["normal"]:
+        place_file(files(site)[row["run_id"]], site.settings.home_dir / f"given-{row['run_id']}")
     return before, archive_due(site.warehouse, site.settings).done
 
 
@@ -137,6 +140,7 @@ def test_normal_runs_are_reduced_and_all_others_keep_their_traces(site, archived
         assert not (path.parent / archiving.MADE_IN).exists()
         if one.reason is None:
             assert path.stat().st_size == one.bytes_after < one.bytes_before
+            assert one.bytes_elsewhere == one.bytes_before  # the folder that was given has them still
             assert json.loads((path.parent / DOCUMENT).read_text())["bytes_after"] == one.bytes_after
             with open_trace(path, site.settings.with_values(trace_processor="wasm")) as session:
                 assert session.query("SELECT count(*) AS n FROM process", {"n": "int64"})["n"][0] > 0

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+from perfreg_assets.collection.run_folder import place_file
 from perfreg_assets.model import archiving, freshness, retention
 from perfreg_assets.model.handover import archive_name
 from perfreg_assets.model.retention import drop_due, due_runs
@@ -103,6 +104,22 @@ def test_the_command_says_who_writes_the_pages_that_lead_to_them(settings):
     count, is_said = archive("anomalous")
     assert count
     assert is_said
+
+
+def test_what_another_folder_has_is_not_told_as_free(settings):
+    """A registered trace is a hard link to the one that was given, which inbox/.taken still has."""
+    anomalous = settings.with_values(keep_traces="anomalous")
+    with Warehouse.of(settings).reading() as reader:
+        linked, *_ = due_runs(reader, anomalous)
+    (trace,) = (path for path in (settings.runs_dir / linked).iterdir() if path.name != "run.json")
+    taken = settings.inbox_dir / ".taken" / linked / trace.name
+    taken.parent.mkdir(parents=True)
+    place_file(trace, taken)
+    environment = {"PERFREG_HISTORY_SIZE": "3", "PERFREG_HISTORY_MINIMUM": "3", "PERFREG_KEEP_TRACES": "anomalous"}
+    done = CliRunner().invoke(main, ["archive", "--warehouse", str(settings.warehouse)], env=environment)
+    assert done.exit_code == 0, done.output
+    assert "5 bytes of these stay on the disk: another folder has the same files, inbox/.taken" in done.stderr
+    assert taken.read_bytes() == b"trace"
 
 
 def test_recent_and_reviewed_ones_are_kept(settings):
