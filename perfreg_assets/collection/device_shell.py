@@ -39,6 +39,11 @@ MARKED = (
     'stat=$(cat "/proc/$p/stat" 2>/dev/null) || continue; set -- ${stat##*) }; '
     '[ "$p" = "$$" ] || [ "$2" = "$$" ] || [ "$1" = Z ] || echo "$p"; done'
 )
+END_BY_ARGUMENT = (
+    # By one whole argument, which this shell has as well.
+    'for f in $(grep -l -s -z -x -F -e "$1" /proc/[0-9]*/cmdline); do p=${f#/proc/}; p=${p%/cmdline}; '
+    '[ "$p" = "$$" ] || kill -s TERM "$p" 2>/dev/null; done; true'
+)
 REMOVE = 'rm -rf -- "$1" 2>/dev/null; [ ! -e "$1" ]'
 CLOCKS = "cat /proc/uptime; date +%s.%N"
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfreg_assets.collection.device import SCRATCH_DIR, Device
+from perfreg_assets.collection.device_shell import END_BY_ARGUMENT
 from perfreg_assets.collection.journal import Debt, Journal
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -91,6 +92,16 @@ class PerfettoSession:
                 return position
             refusals.append(f"perfetto returned {result.returncode}: {result.error_text or 'no message'}")
         raise Rejected(Reason.PERFETTO_REFUSED, refusals[0])
+
+    def revoke(self) -> None:
+        """Ends and deletes a recording whose start nobody saw the end of, whether or not it began: nothing that is only
+        in it is missed.
+
+        Raises:
+            Rejected: the device is away.
+        """
+        self._device.script(END_BY_ARGUMENT, self.remote_path)
+        self.remove()
 
     def trace_bytes(self) -> int:
         return self._device.file_bytes(self.remote_path) or 0

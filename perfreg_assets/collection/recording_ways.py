@@ -129,11 +129,16 @@ class Rounds(Way):
         super().__init__(*arguments)
         self._ended: PerfettoSession | None = None
         self._is_stopped = False
+        self._begun: PerfettoSession | None = None
 
     def advance(self) -> str:
+        if self._begun is not None:  # the device went away while it began: it would record beside the others to the end
+            self._begun.revoke()
+            self._begun = None
         if self._ended is None:
-            following = self._new_session()
+            self._begun = following = self._new_session()
             following.start(self.configs(None))
+            self._begun = None
             self._ended, self.session = self.session, following
             time.sleep(min(_OVERLAP_S, self.config.endurance_period_s))
         return self._take_ended(self._ended)

@@ -400,6 +400,19 @@ def test_of_a_collection_that_came_to_its_end_nothing_is_judged_again(endurance,
     endurance.bench.assert_clean()
 
 
+def test_a_round_whose_begin_was_cut_off_does_not_record_beside_the_others(endurance, cable):
+    running = []
+    cable("run", 2, of=starts_perfetto, is_done=True)
+
+    def look():
+        running.append(len(endurance.bench.device.processes_named("perfetto")))
+
+    endurance.collect(at={"stop": look}, endurance_way="rounds", endurance_period_s=0.7, time_limit_s=8.0)
+    assert any("the cable was pulled" in text for text in endurance.said)
+    assert running == [1]
+    endurance.bench.assert_clean()
+
+
 def test_when_too_much_waits_on_the_device_it_is_kept_unjudged(endurance):
     endurance.collect(endurance_backlog_bytes=1)
     windows = endurance.document()["windows"]
