@@ -159,16 +159,6 @@ def place_file(source: Path, target: Path) -> None:
             os.fsync(copied.fileno())
 
 
-def bytes_elsewhere(path: Path) -> int:
-    """Bytes of a placed file that stay on the disk when it is deleted here, as another folder has the same file: the
-    one that was given, or the inbox' `.taken`. 0 where it is not there."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0
-    return status.st_size if status.st_nlink > 1 else 0
-
-
 # ---- reading -------------------------------------------------------------------------------------
 def _read_run_json(folder: Path, settings: Settings) -> bytes:
     path, most = folder / RUN_JSON, settings.run_json_max_bytes

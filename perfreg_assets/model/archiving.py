@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfreg_assets.collection.run_folder import bytes_elsewhere
+from perfreg_assets.file_stamps import bytes_elsewhere
 from perfreg_assets.model import freshness
 from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.reduction_document import row_of

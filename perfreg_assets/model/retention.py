@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfreg_assets.collection.run_folder import bytes_elsewhere
+from perfreg_assets.file_stamps import bytes_elsewhere
 from perfreg_assets.model import freshness
 from perfreg_assets.model.archiving import one_at_a_time
 from perfreg_assets.model.handover import archive_name, opened
