@@ -23,13 +23,7 @@ from perfreg_assets import __version__
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import (
-    column_descriptions,
-    constant_macros,
-    data_folder,
-    reference_tables,
-    without_indexes,
-)
+from perfreg_assets.warehouse import column_descriptions, data_folder, reference_tables, without_indexes
 from perfreg_assets.warehouse.data_folder import DataFolder
 
 _MIGRATION_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -118,8 +112,7 @@ def migrate(
     is_placed = _place_data(connection, place, there.pop(PLACE, None))
     is_filled = _fill_reference_tables(connection, there.pop(reference_tables.NAME, None))
     is_rebuilt = _rebuild_marts(connection, folder, there)
-    is_written = _write_constants(connection, is_late=is_filled and not is_rebuilt)
-    return is_migrated or is_placed or is_filled or is_rebuilt or is_written
+    return is_migrated or is_placed or is_filled or is_rebuilt
 
 
 def _place_file(folder: Path, data: DataFolder) -> SqlFile:
@@ -329,28 +322,10 @@ def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path, there: d
         connection.execute("DELETE FROM core.mart_files WHERE name NOT IN (?, ?)", [reference_tables.NAME, PLACE])
         for file in files:
             connection.execute(file.text)
-        _replace_by_constants(connection)
         column_descriptions.apply(connection, tomllib.loads(described.text))
         for file in made_of:
             connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [file.name, file.sha256])
     return True
-
-
-def _write_constants(connection: duckdb.DuckDBPyConnection, *, is_late: bool) -> bool:
-    if not (is_late or constant_macros.are_late(_rows_of(connection))):
-        return False
-    with _transaction(connection):
-        _replace_by_constants(connection)
-    return True
-
-
-def _replace_by_constants(connection: duckdb.DuckDBPyConnection) -> None:
-    for statement in constant_macros.statements(_rows_of(connection)):
-        connection.execute(statement)
-
-
-def _rows_of(connection: duckdb.DuckDBPyConnection) -> Callable[[str], list[tuple[Any, ...]]]:
-    return lambda sql: connection.execute(sql).fetchall()
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
-from perfreg_assets.warehouse import constant_macros
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import now_utc
 
@@ -90,6 +89,4 @@ def change(writer: Writer, name: str, value: str, note: str | None = None, chang
         "INSERT INTO core.settings (changed_at, name, value, note, changed_by) VALUES (?, ?, ?, ?, ?)",
         [now_utc(), name, text, note, changed_by],
     )
-    for statement in constant_macros.statements(writer.rows):
-        writer.execute(statement)
     return True

@@ -1,4 +1,4 @@
--- The value in force of a setting, as text: the last one given. What it finds is written into it (warehouse/constant_macros.py).
+-- The value in force of a setting, as text: the last one given.
 CREATE MACRO marts.current_value(setting) AS
 (SELECT arg_max(changes."value", changes.changed_at) FROM core.settings AS changes WHERE changes.name = setting);
 

@@ -13,7 +13,7 @@ import pytest
 
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import notifications, reviews, runs, series, settings_table
+from perfreg_assets.warehouse import notifications, reviews, runs, series
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
 
@@ -181,7 +181,7 @@ def test_windows_are_shown_of_series_that_are_anomalous_now(sample_module: objec
             == []
         )
         # A stricter ω that was not evaluated yet has no current verdicts, and so no windows.
-        settings_table.change(writer, "omega", "100")
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'omega', '1000')")
         assert writer.value("SELECT count(*) FROM marts.discords") == 0
 
 

@@ -458,7 +458,7 @@ def test_the_worst_of_runs_with_the_same_excess_is_the_same_in_any_order(writer:
     for run_id in "cab":
         distances.upsert(writer, [_row(run_id, "*", distance=8.0)])
     verdicts.evaluate(writer, 0.5, "default")
-    settings_table.change(writer, "omega", "0.5")
+    writer.execute("UPDATE core.settings SET value = '0.5' WHERE name = 'omega'")
     worst = "SELECT worst_run_id FROM marts.regressions_by_version WHERE series = '*'"
     first = writer.rows(worst)
     distances.upsert(writer, [_row("b", "*", distance=8.0, input_hash="again")])
