@@ -298,6 +298,10 @@ class Reason(StrEnum):
         "It is not the warehouse that was published: move it away and the next write brings the published one back, "
         "or move the published one away to go on with this one.",
     )
+    WAREHOUSE_REPLACED = (
+        "warehouse_replaced",
+        "Another warehouse was put in its place meanwhile, as `perfreg restore` does; do what failed once more.",
+    )
     DATA_MISSING = (
         "data_missing",
         "Files of the data folder that the warehouse names are not there or not whole; move both together, or restore them.",

@@ -84,7 +84,8 @@ def insert(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
     """Inserts an Arrow table made by `to_arrow`; the number of rows.
 
     Raises:
-        ValueError: two of the rows are about the same, or one is of a run that is not registered.
+        ValueError: two of the rows are about the same.
+        Rejected: WAREHOUSE_REPLACED, one is of a run that is not registered.
     """
     require_unique(table, staged)
     sql = f"INSERT INTO {table.name} ({table.stored_list}) SELECT {table.stored_list} FROM staged_rows"
@@ -95,7 +96,7 @@ def numbered(writer: Writer, table: Table[Row], staged: pa.Table) -> pa.Table:
     """Rows with the numbers of the runs that they are about, and the digests of their keys.
 
     Raises:
-        ValueError: a run is not registered.
+        Rejected: WAREHOUSE_REPLACED, a run is not registered.
     """
     for column, id_column in table.numbers:
         ids = staged.column(id_column).to_pylist()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
+from perfreg_assets.how_many import how_many
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import FEW, among_numbers, one_of
 
@@ -66,12 +68,14 @@ def required(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     """As `of`, of all of them.
 
     Raises:
-        ValueError: a run is not registered.
+        Rejected: WAREHOUSE_REPLACED, a run is not registered; whoever writes rows of runs registered them before.
     """
     wanted = list(dict.fromkeys(run_ids))
     found = of(reader, wanted)
     if len(found) < len(wanted):
-        raise ValueError(f"not registered: {', '.join(one for one in wanted if one not in found)}")
+        gone = [run_id for run_id in wanted if run_id not in found]
+        named = ", ".join(gone[:3]) + (", …" if len(gone) > 3 else "")
+        raise Rejected(Reason.WAREHOUSE_REPLACED, f"the warehouse does not have {how_many(len(gone), 'run')}: {named}")
     return found
 
 

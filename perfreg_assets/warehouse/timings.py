@@ -13,7 +13,7 @@ def record(writer: Writer, run_id: str, seconds: Mapping[str, float]) -> None:
     """Stores phase -> seconds of a run, replacing earlier figures of the same phases.
 
     Raises:
-        ValueError: the run is not registered.
+        Rejected: WAREHOUSE_REPLACED, the run is not registered.
     """
     phases, values = list(seconds), list(seconds.values())
     run_no = run_numbers.required(writer, [run_id])[run_id]

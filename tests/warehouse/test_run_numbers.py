@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, run_numbers, runs, series
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
@@ -72,8 +73,9 @@ def test_rows_of_a_run_that_is_not_registered_are_refused(warehouse: Warehouse) 
     )
     with warehouse.writing() as writer:
         register(writer, "a")
-        with pytest.raises(ValueError, match="not registered: b"):
+        with pytest.raises(Rejected, match="the warehouse does not have 1 run: b") as caught:
             series.upsert(writer, [row])
+    assert caught.value.reason is Reason.WAREHOUSE_REPLACED
 
 
 def test_an_earlier_warehouse_gets_numbers_by_the_time_of_registration(tmp_path: Path) -> None:
