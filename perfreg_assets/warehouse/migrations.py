@@ -96,41 +96,25 @@ def migrate(
         data: the data folder, whose place is written into the file; default: one that ends with this process.
 
     Raises:
-        Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; DATA_MISSING: its values are not in that folder, and were in
-            another one; the file is left as it was.
+        Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; the file is left as it was.
         ValueError: a column has no description: a mistake in the release.
     """
-    from perfreg_assets.warehouse import data_place, value_files  # noqa: PLC0415  (Arrow, which readers do not need)
+    from perfreg_assets.warehouse import value_files  # noqa: PLC0415  (Arrow, which readers do not need)
 
     folder, data = folder or sql_dir(), data or data_folder.of_process()
-    place = _place_file(folder / "values", data)
-    if _is_placed_elsewhere(connection, place):
-        data_place.require_values(connection, data)
     value_files.prepare(data)
     is_migrated = apply_all(connection, migration_files(folder / "migrations"), data)
     there = dict(connection.execute("SELECT name, sha256 FROM core.mart_files").fetchall())
-    is_placed = _place_data(connection, place, there.pop(PLACE, None))
+    is_placed = _place_data(connection, folder / "values", data, there.pop(PLACE, None))
     is_filled = _fill_reference_tables(connection, there.pop(reference_tables.NAME, None))
     is_rebuilt = _rebuild_marts(connection, folder, there)
     return is_migrated or is_placed or is_filled or is_rebuilt
 
 
-def _place_file(folder: Path, data: DataFolder) -> SqlFile:
-    """What says in the warehouse where the data folder is."""
-    text = (folder / PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
-    return SqlFile(PLACE, text)
-
-
-def _is_placed_elsewhere(connection: duckdb.DuckDBPyConnection, file: SqlFile) -> bool:
-    """Whether it says otherwise."""
-    if not _has_bookkeeping(connection):
-        return False
-    found = connection.execute("SELECT sha256 FROM core.mart_files WHERE name = ?", [PLACE]).fetchone()
-    return found is not None and found[0] != file.sha256
-
-
-def _place_data(connection: duckdb.DuckDBPyConnection, file: SqlFile, there: str | None) -> bool:
+def _place_data(connection: duckdb.DuckDBPyConnection, folder: Path, data: DataFolder, there: str | None) -> bool:
     """Writes down where the data folder is; the views on it stay as they are."""
+    text = (folder / PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
+    file = SqlFile(PLACE, text)
     if there == file.sha256:
         return False
     with _transaction(connection):

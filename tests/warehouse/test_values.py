@@ -216,29 +216,6 @@ def test_a_file_that_is_gone_is_named(many: Warehouse, tmp_path: Path) -> None:
     assert caught.value.reason is Reason.DATA_MISSING
 
 
-def test_a_write_beside_the_values_is_refused_until_they_are_there_too(many: Warehouse, tmp_path: Path) -> None:
-    """As by a command without the PERFREG_DATA of the others: what it wrote nobody else would find."""
-    shutil.copytree(many.path.parent, tmp_path / "w")
-    own, place = Warehouse(tmp_path / "w" / "perfreg.duckdb", lock_timeout_s=10), tmp_path / "elsewhere [1]"
-    with own.writing() as writer:
-        _store(writer, RUN_COUNT)
-    before = own.path.read_bytes()
-    strange = Warehouse(own.path, lock_timeout_s=10, data=str(place))
-    with pytest.raises(Rejected) as caught, strange.writing():
-        pass
-    assert caught.value.reason is Reason.DATA_MISSING
-    assert caught.value.detail.startswith(f"{place} has none of the ")
-    assert own.data.root in caught.value.detail
-    assert not place.exists()
-    assert own.path.read_bytes() == before
-    shutil.move(own.data.root, place)
-    with strange.writing() as writer:
-        _store(writer, RUN_COUNT + 1)
-    shutil.rmtree(place)  # lost where it was: what needs no values may be written, as before
-    with strange.writing():
-        pass
-
-
 AWKWARD = ["../../escape", "a/b", "Ω 'quoted' \"app\"", "%7E", "~", "a=b&c", "*?[x]", "x" * 5000, "new\nline", "", "."]
 
 
