@@ -15,7 +15,8 @@ def drop_traces(context: dg.OpExecutionContext, project: Project) -> None:
         context.log.info("there is no warehouse yet")
         return
     dropped = drop_due(warehouse, project.settings())
-    freed, elsewhere = (sum(getattr(one, name) or 0 for one in dropped) for name in ("bytes_before", "bytes_elsewhere"))
+    freed = sum(one.bytes_before or 0 for one in dropped)
+    elsewhere = sum(one.bytes_elsewhere for one in dropped)
     context.log.info("%d traces deleted, %d bytes, %d of which another folder has", len(dropped), freed, elsewhere)
 
 

@@ -95,9 +95,6 @@ def collect(
         sys.exit(1)
 
 
-_OWN_OPTIONS = {"app": "--app", "serial": "--device"}
-
-
 def _tell_orphans(settings: Settings) -> None:
     """Rows of sessions whose process died after the run folder came into its place."""
     from perfreg_assets.collection import told_sessions
@@ -190,6 +187,10 @@ def _endure(
     if apks:
         config = dataclasses.replace(config, apk=str(apks[0]))
     endure(settings, config, reference_name, out)
+
+
+_OWN_OPTIONS = {"app": "--app", "serial": "--device"}
+"""Fields of the configuration that have an option of their own, which is not asked for by `--option`."""
 
 
 def _collection_config(app: str, serial: str | None, **options: Any) -> Any:

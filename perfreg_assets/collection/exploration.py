@@ -131,10 +131,11 @@ def hash_state(text: str) -> str:
 
 
 def options_of(config: CollectionConfig, defaults: dict[str, str]) -> dict[str, str]:
-    """The explorer's options with the defaults of those not given.
+    """The explorer's options with the defaults of those not given. One of name `state` says what makes a state of a
+    screen, for each explorer that has it.
 
     Raises:
-        Rejected: COLLECTION_CONFIG_INVALID, an option that this explorer does not have.
+        Rejected: COLLECTION_CONFIG_INVALID, an option that this explorer does not have, or another `state`.
     """
     for name in config.explorer_options:
         if name not in defaults:
@@ -142,4 +143,7 @@ def options_of(config: CollectionConfig, defaults: dict[str, str]) -> dict[str, 
             raise Rejected(
                 Reason.COLLECTION_CONFIG_INVALID, f"explorer {config.explorer} has options {known}; not {name[:80]!r}"
             )
-    return {**defaults, **config.explorer_options}
+    options = {**defaults, **config.explorer_options}
+    if options.get("state") not in (None, "structure", "text"):
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{config.explorer}'s option state is structure or text")
+    return options

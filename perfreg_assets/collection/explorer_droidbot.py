@@ -82,10 +82,7 @@ def droidbot_options(config: CollectionConfig) -> dict[str, str]:
     Raises:
         Rejected: COLLECTION_CONFIG_INVALID.
     """
-    options = options_of(config, _OPTIONS)
-    if options["state"] not in ("structure", "text"):
-        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "droidbot's option state is structure or text")
-    return options
+    return options_of(config, _OPTIONS)
 
 
 @dataclass(frozen=True)

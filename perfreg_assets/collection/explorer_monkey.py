@@ -183,8 +183,6 @@ def monkey_options(config: CollectionConfig) -> dict[str, str]:
     """
     options = options_of(config, _OPTIONS)
     _require_number("exhausted_after_s", options["exhausted_after_s"])
-    if options["state"] not in ("structure", "text"):
-        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "monkey's option state is structure or text")
     try:
         shlex.split(options["arguments"])
     except ValueError as error:

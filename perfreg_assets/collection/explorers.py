@@ -45,8 +45,8 @@ def check_options(config: CollectionConfig) -> None:
     Raises:
         Rejected: COLLECTION_CONFIG_INVALID.
     """
-    check = _OPTIONS.get(config.explorer)
-    if check is None:
-        options_of(config, {})
-    else:
-        check(config)
+    _OPTIONS.get(config.explorer, _no_options)(config)
+
+
+def _no_options(config: CollectionConfig) -> None:
+    options_of(config, {})
