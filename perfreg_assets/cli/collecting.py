@@ -136,7 +136,7 @@ def _collect(
                 + (f"; still on the device: {', '.join(result.leftovers)}" if result.leftovers else "")
             )
     if batch.skipped:
-        terminal.fail(f"{batch.skipped} sessions were not begun")
+        terminal.fail(f"{how_many(batch.skipped, 'session')} not begun")
     kept.write()  # last: what became of the sessions is told, whether or not it can be stored
     return batch.is_complete
 

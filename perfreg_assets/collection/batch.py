@@ -56,7 +56,7 @@ _ENDS_ALL = frozenset(
     {
         *(Reason.DEVICE_LOST, Reason.DEVICE_OFFLINE, Reason.DEVICE_UNAUTHORIZED, Reason.DEVICE_NOT_FOUND),
         *(Reason.NO_DEVICE, Reason.SEVERAL_DEVICES, Reason.DEVICE_BUSY, Reason.ADB_UNAVAILABLE),
-        *(Reason.DEVICE_NO_SPACE, Reason.HOST_NO_SPACE, Reason.ANDROID_TOO_OLD),
+        *(Reason.DEVICE_NO_SPACE, Reason.HOST_NO_SPACE, Reason.FOLDER_UNWRITABLE, Reason.ANDROID_TOO_OLD),
         *(Reason.COLLECTION_CANCELLED, Reason.COLLECTION_CUT_SHORT),
     }
 )

@@ -44,6 +44,7 @@ from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.trace_file import unpacked_chunks
+from perfreg_assets.unwritable import refused_where_unwritable
 
 EXPECTED_BYTES_PER_MINUTE = 20e6  # the default sources on a phone [thesis 3.3: 200 MB in 10 minutes]
 _POLL_S = 0.25
@@ -474,7 +475,8 @@ class Collection:
     def _check_host_space(self) -> None:
         wanted = self._wanted_bytes()
         for folder in (self._runs_out, self._work_dir.parent):
-            folder.mkdir(parents=True, exist_ok=True)
+            with refused_where_unwritable(folder):
+                folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(folder).free
             if free < wanted:
                 raise Rejected(Reason.HOST_NO_SPACE, f"{free:,} bytes are free for {folder}, wanted are {wanted:,}")

@@ -363,6 +363,14 @@ def test_no_space_on_the_host(bench, full_disk):
     bench.assert_clean()
 
 
+def test_a_file_stands_where_the_run_folders_should(bench, tmp_path):
+    (tmp_path / "file").write_text("")
+    error = bench.fail(out=tmp_path / "file" / "inbox")
+    assert error.reason is Reason.FOLDER_UNWRITABLE
+    assert str(tmp_path / "file" / "inbox") in str(error)
+    bench.assert_clean()
+
+
 def test_the_hosts_disk_fills_up_in_the_copy(bench, full_disk):
     bench.device.set_faults(pad_bytes=3_000_000)
     bench.folder = full_disk
