@@ -84,6 +84,7 @@ def leave(before: Sighting, inbox: Path, after: str) -> str | None:
         return None
     if after == "delete":
         shutil.rmtree(folder)
+        _note_path(folder).unlink(missing_ok=True)
         return None
     target = inbox / TAKEN / before.name
     target.parent.mkdir(exist_ok=True)

@@ -41,6 +41,7 @@ def test_deleted_it_is_gone_and_kept_it_is_noted_until_it_changes(tmp_path, fold
     assert not changed.is_done
     leave(changed, tmp_path, "delete")
     assert not folder.exists()
+    assert not list((tmp_path / SEEN).iterdir())  # no note of what is gone
 
 
 @pytest.mark.parametrize("after", ["move", "delete", "keep"])
