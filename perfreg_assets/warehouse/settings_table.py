@@ -76,7 +76,8 @@ def meant(name: str, value: str) -> Any:
 
 
 def change(writer: Writer, name: str, value: str, note: str | None = None, changed_by: str | None = None) -> bool:
-    """Puts a value in force and logs the change, why and by whom; False when it was in force already.
+    """Puts a value in force and logs the change, why and by whom; False when it was in force already. The last change
+    counts, though a clock was set back.
 
     Raises:
         SettingError: the name is no setting, or the value is outside its type or range.
@@ -86,7 +87,9 @@ def change(writer: Writer, name: str, value: str, note: str | None = None, chang
     if current(writer).get(name) == text:
         return False
     writer.execute(
-        "INSERT INTO core.settings (changed_at, name, value, note, changed_by) VALUES (?, ?, ?, ?, ?)",
-        [now_utc(), name, text, note, changed_by],
+        "INSERT INTO core.settings (changed_at, name, value, note, changed_by) SELECT greatest($now, "
+        "(SELECT max(changed_at) + INTERVAL 1 MICROSECOND FROM core.settings WHERE name = $name)), $name, $value, "
+        "$note, $changed_by",
+        {"now": now_utc(), "name": name, "value": text, "note": note, "changed_by": changed_by},
     )
     return True

@@ -338,6 +338,19 @@ def test_settings_are_logged_and_checked(warehouse: Warehouse) -> None:
                 settings_table.change(writer, name, value)
 
 
+def test_the_last_setting_is_in_force_when_the_clock_was_set_back(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set after a clock that was ahead was put right, ω stayed what it was, and nothing said so."""
+    with warehouse.writing() as writer:
+        for omega, hours in (("0.25", 100_000), ("0.5", 0), ("0.85", 0)):
+            monkeypatch.setattr(settings_table, "now_utc", lambda hours=hours: NOON + timedelta(hours=hours))
+            assert settings_table.change(writer, "omega", omega)
+            assert settings_table.current(writer)["omega"] == omega
+        assert writer.rows("SELECT marts.current_value('omega')") == [("0.85",)]
+        assert writer.rows("SELECT value FROM marts.settings WHERE name = 'omega' AND is_current") == [("0.85",)]
+
+
 def test_an_evaluation_is_stored_once(warehouse: Warehouse) -> None:
     result = {"dataset": "d", "protocol": "thesis", "rows": [{"omega": 0.5}], "localisation": []}
     with warehouse.writing() as writer:
