@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfreg_assets.warehouse import otava
+from perfreg_assets.warehouse import otava, runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -18,12 +18,22 @@ def _read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def _figures(path: Path) -> list[tuple[str, int, float]]:
+    """(version, runs, mean) of each row."""
+    return [(row["version"], int(row["run_count"]), float(row["mean"])) for row in _read(path)]
+
+
 def test_every_app_and_series_is_a_file_and_a_test(sample: Warehouse, tmp_path: Path) -> None:
     with sample.reading() as reader:
         *files, config = otava.export(reader, tmp_path / "new" / "folder")
-        expected = reader.rows("SELECT DISTINCT app || '.' || series FROM marts.series_levels ORDER BY 1")
+        expected = reader.rows("SELECT DISTINCT app, series, config_hash FROM marts.trends_by_scenario ORDER BY ALL")
+        usual = dict(reader.rows("SELECT app, arg_min(config_hash, run_no) FROM marts.counted_runs GROUP BY app"))
     tests = json.loads(config.read_text())["tests"]
-    assert sorted(tests) == [name for (name,) in expected]
+    assert set(tests) == {
+        f"{app}.{series}{'' if config_hash == usual[app] else f'-{config_hash[:8]}'}"
+        for app, series, config_hash in expected
+    }
+    assert len(tests) == len(expected)
     assert sorted(test["file"] for test in tests.values()) == sorted(map(str, files))
     for test in tests.values():
         rows = _read(Path(test["file"]))
@@ -38,11 +48,41 @@ def test_the_figures_are_those_of_the_marts_in_order_of_the_versions(sample: War
     with sample.reading() as reader:
         otava.export(reader, tmp_path)
         trend = reader.rows(
-            "SELECT version_name, run_count, level_median FROM marts.trends "
-            "WHERE app = 'com.example.notes' AND series = 'rss_app' ORDER BY version_rank"
+            "SELECT version_name, run_count, level_median FROM marts.trends_by_scenario "
+            "WHERE app = 'com.example.notes' AND series = 'rss_app' "
+            "AND config_hash = (SELECT config_hash FROM marts.runs WHERE run_id = 'notes-0000') ORDER BY version_rank"
         )
-    rows = _read(tmp_path / "com.example.notes-rss_app.csv")
-    assert [(row["version"], int(row["run_count"]), float(row["mean"])) for row in rows] == trend
+    assert len(trend) > 1
+    assert _figures(tmp_path / "com.example.notes-rss_app.csv") == trend
+
+
+def test_runs_of_another_scenario_or_device_are_no_change_of_a_version(sample_copy: Warehouse, tmp_path: Path) -> None:
+    """They were in one median with the others: the version that first had any looked like a regression."""
+    with sample_copy.writing() as writer:
+        writer.execute("UPDATE core.runs SET scenario = 'cold / start' WHERE run_id IN ('notes-0016', 'notes-0017')")
+        writer.execute("UPDATE core.series_levels SET mean = 10 * mean WHERE run_id IN ('notes-0016', 'notes-0017')")
+        runs.exclude(writer, "notes-0018", "charging")
+        otava.export(writer, tmp_path)
+        trends = {
+            (scenario, config_hash): writer.rows(
+                "SELECT version_name, run_count, level_median FROM marts.trends_by_scenario "
+                "WHERE app = 'com.example.notes' AND series = 'rss_app' AND scenario IS NOT DISTINCT FROM ? "
+                "AND config_hash = ? ORDER BY version_rank",
+                [scenario, config_hash],
+            )
+            for scenario, config_hash in writer.rows(
+                "SELECT DISTINCT scenario, config_hash FROM marts.counted_runs WHERE app = 'com.example.notes'"
+            )
+        }
+        usual = writer.value("SELECT config_hash FROM marts.runs WHERE run_id = 'notes-0000'")
+    (other,) = {config_hash for _, config_hash in trends} - {usual}
+    assert {
+        "com.example.notes-rss_app.csv": trends[None, usual],
+        f"com.example.notes-rss_app-cold%20%2F%20start-{usual[:8]}.csv": trends["cold / start", usual],
+        f"com.example.notes-rss_app-{other[:8]}.csv": trends[None, other],
+    } == {path.name: _figures(path) for path in tmp_path.glob("com.example.notes-rss_app*.csv")}
+    (first, *_) = _read(tmp_path / f"com.example.notes-rss_app-cold%20%2F%20start-{usual[:8]}.csv")
+    assert (first["device"], first["scenario"]) == ("Pixel 6a / Android 13", "cold / start")
 
 
 @pytest.mark.parametrize("name", ["../../escape", 'quote"; , and\nnewline', "Ω/series"])
