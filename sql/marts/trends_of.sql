@@ -45,7 +45,8 @@ FROM (
             known.run_no, known.app, known.version_name, known.device, known.config_hash AS own_config_hash,
             CASE WHEN is_apart THEN known.config_hash END AS config_hash, CASE WHEN is_apart THEN known.scenario END AS scenario
         FROM core.runs AS known
-        WHERE NOT is_apart OR known.run_no IN (SELECT counted.run_no FROM marts.counted_runs AS counted)
+        WHERE NOT known.is_quarantined
+            AND (NOT is_apart OR known.run_no IN (SELECT counted.run_no FROM marts.counted_runs AS counted))
     ) AS runs ON runs.run_no = measured.run_no
     GROUP BY runs.app, runs.version_name, runs.config_hash, runs.scenario, measured.series
 ) AS levels
@@ -69,7 +70,7 @@ LEFT JOIN (
         FROM marts.compared_with AS members
         JOIN core.runs AS runs ON runs.run_no = members.run_no
         JOIN core.history_sets AS sets ON sets.run_no = members.run_no
-        WHERE (sets.state = 'ready' OR members.way = 'any_path')
+        WHERE NOT runs.is_quarantined AND (sets.state = 'ready' OR members.way = 'any_path')
             AND (NOT is_apart OR runs.run_no IN (SELECT counted.run_no FROM marts.counted_runs AS counted))
     ) AS compared
     JOIN core.series_levels AS history ON history.run_no = compared.history_run_no

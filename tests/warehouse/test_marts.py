@@ -368,6 +368,24 @@ def test_a_run_that_was_quarantined_after_its_verdict_has_none(sample_copy: Ware
     assert after == tuple([tuple(count - 1 for count in rows[0])] for rows in before)
 
 
+def test_a_run_that_was_quarantined_after_it_was_read_is_in_no_level(sample_copy: Warehouse) -> None:
+    """What was read of it stays: it went on to move the level of its version."""
+    level = (
+        "SELECT run_count, level_maximum FROM marts.trends "
+        "WHERE app = 'com.example.shop' AND version_name = '1.2.0' AND series = 'rss_app'"
+    )
+    with sample_copy.writing() as writer:
+        (before,) = writer.rows(level)
+        (highest,) = writer.rows(
+            "SELECT arg_max(run_id, mean) FROM marts.series_levels "
+            "WHERE app = 'com.example.shop' AND version_name = '1.2.0' AND series = 'rss_app'"
+        )[0]
+        runs.quarantine(writer, highest, "trace_truncated", "cut off")
+        (after,) = writer.rows(level)
+    assert after[0] == before[0] - 1
+    assert after[1] < before[1]
+
+
 def test_a_version_is_told_by_the_runs_that_count(sample_copy: Warehouse) -> None:
     """As its verdict is: examples named a version that only an excluded run and a rejected alarm spoke against."""
     counted = (
