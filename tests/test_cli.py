@@ -337,6 +337,19 @@ def test_sql_tells_every_kind_of_value(filled):
     assert "Decimal" not in shown
 
 
+def test_sql_tells_nanoseconds_to_the_last_digit(filled):
+    """A time of day lost its last three, and a moment failed wherever pandas was not loaded, as in a command."""
+    query = (
+        "SELECT make_timestamp_ns(3270408776255) AS at, TIME_NS '12:00:00.123456789' AS of_day, "
+        "NULL::TIMESTAMP_NS AS no"
+    )
+    told = run("sql", query, "--format", "json", warehouse=filled)
+    assert told.exit_code == 0, told.stderr
+    assert json.loads(told.stdout) == [
+        {"at": "1970-01-01T00:54:30.408776255", "of_day": "12:00:00.123456789", "no": None}
+    ]
+
+
 @pytest.mark.parametrize("value", ["TIMESTAMPTZ 'infinity'", "DATE '-infinity'", "{'at': TIMESTAMP '20000-01-01'}"])
 def test_sql_says_which_times_it_cannot_show(filled, value):
     told = run("sql", f"SELECT {value} AS at", warehouse=filled)

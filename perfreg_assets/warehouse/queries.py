@@ -48,13 +48,24 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
         raise ValueError(f"the query was refused: {' '.join(str(error).split())[:500]}") from error
     names = _told_apart(table.column_names)
     try:
-        rows = table.rename_columns(names).to_pylist()
+        rows = _with_ns_as_text(table.rename_columns(names)).to_pylist()
     except OverflowError as error:  # Python's dates end there, DuckDB's do not
         raise ValueError(
             "the query was refused: a time or date in its result lies outside of the years 1 to 9999; "
             "cast it to text (the_column::VARCHAR)"
         ) from error
     return [{name: _as_text(value) for name, value in row.items()} for row in rows], names
+
+
+def _with_ns_as_text(table: pa.Table) -> pa.Table:
+    """Python's times end at microseconds, and a trace's clock as a moment (`make_timestamp_ns(start_ns)`) does not."""
+    for place, field in enumerate(table.schema):
+        if (pa.types.is_timestamp(field.type) or pa.types.is_time(field.type)) and field.type.unit == "ns":
+            told = table.column(place).cast(pa.string()).to_pylist()
+            table = table.set_column(
+                place, field.name, pa.array([one and one.replace(" ", "T") for one in told], pa.string())
+            )
+    return table
 
 
 def _as_text(value: Any) -> Any:
