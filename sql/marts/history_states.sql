@@ -1,4 +1,5 @@
 -- A row is a run's history selection with the counts that explain it.
+-- depends: current_value
 CREATE VIEW marts.history_states AS
 SELECT
     histories.run_id,
@@ -6,7 +7,8 @@ SELECT
     runs.app,
     runs.version_name,
     histories.state,
-    coalesce(histories.way, 'path') AS way,
+    -- As detection.way_of: a detector that nothing stands in for has its one way.
+    coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, histories.way, 'path') AS way,
     histories.history_size,
     histories.history_maximum,
     histories.history_minimum,
@@ -18,6 +20,7 @@ SELECT
     histories.code_version,
     histories.selected_at
 FROM core.history_sets AS histories
-JOIN core.runs AS runs ON runs.run_no = histories.run_no;
+JOIN core.runs AS runs ON runs.run_no = histories.run_no
+LEFT JOIN core.detectors AS known ON known.detector = marts.current_value('detector');
 
 COMMENT ON VIEW marts.history_states IS 'A row is a run''s history selection with the counts that explain it.';

@@ -13,7 +13,7 @@ import pytest
 
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import notifications, reviews, runs, series
+from perfreg_assets.warehouse import notifications, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
 
@@ -384,6 +384,18 @@ def test_a_run_that_was_quarantined_after_it_was_read_is_in_no_level(sample_copy
         (after,) = writer.rows(level)
     assert after[0] == before[0] - 1
     assert after[1] < before[1]
+
+
+@pytest.mark.parametrize(("detector", "way"), [("screens", "any_path"), ("iqr", "path")])
+def test_a_history_says_the_way_in_which_the_detector_in_force_compares(
+    sample_copy: Warehouse, detector: str, way: str
+) -> None:
+    """It said what `default` does, whatever was in force: another way than marts.compared_with."""
+    with sample_copy.writing() as writer:
+        writer.execute("UPDATE core.history_sets SET way = 'any_path' WHERE run_no % 2 = 0")
+        assert writer.rows("SELECT DISTINCT way FROM marts.history_states ORDER BY way") == [("any_path",), ("path",)]
+        verdicts.make_current(writer, detector=detector)
+        assert writer.rows("SELECT DISTINCT way FROM marts.history_states") == [(way,)]
 
 
 def test_a_version_is_told_by_the_runs_that_count(sample_copy: Warehouse) -> None:
