@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 EXAMPLES = sorted((sql_dir() / "examples").glob("*.sql"))
@@ -46,3 +48,32 @@ def test_detectors_are_compared_where_only_one_of_them_was_evaluated(sample_copy
     with duckdb.connect(str(sample_copy.published), read_only=True) as client:
         pairs = {row[:2] for row in client.execute(path.read_text()).fetchall()}
     assert pairs == {("default", "iqr")}
+
+
+def test_the_share_of_the_app_is_told_by_scenario_and_of_runs_that_count(sample_copy: Warehouse) -> None:
+    """Two scenarios of a version were one mean, with runs in it that people had left out."""
+    (path,) = (path for path in EXAMPLES if path.stem.startswith("13_"))
+    scenario, excluded = "notes-0022", "notes-0023"
+    with sample_copy.writing() as writer:
+        before = _shares(writer.dicts(path.read_text()))
+        writer.execute("UPDATE core.runs SET scenario = 'cold-start' WHERE run_id = ?", [scenario])
+        runs.exclude(writer, excluded, "charging")
+        after = _shares(writer.dicts(path.read_text()))
+        own = dict(writer.rows("SELECT series, round(mean, 3) FROM marts.series_levels WHERE run_id = ?", [scenario]))
+        others = writer.value(
+            "SELECT round(avg(mean), 3) FROM marts.series_levels SEMI JOIN marts.counted_runs USING (run_no) "
+            "WHERE app = 'com.example.notes' AND version_name = '1.2.0' AND series = 'cpu_app' AND run_id <> ?",
+            [scenario],
+        )
+    assert after.keys() - before.keys() == {("com.example.notes", "1.2.0", "cold-start")}
+    assert after["com.example.notes", "1.2.0", "cold-start"] == [(own["cpu_app"], own["cpu_total"])]
+    assert [app for app, _ in after["com.example.notes", "1.2.0", None]] == [others]
+
+
+def _shares(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str | None], list[tuple[float, float]]]:
+    """(app, version, scenario) → cores of the app and of all, of each configuration."""
+    found: dict[tuple[str, str, str | None], list[tuple[float, float]]] = {}
+    for row in rows:
+        key = row["app"], row["version_name"], row.get("scenario")
+        found.setdefault(key, []).append((row["app_cores"], row["all_cores"]))
+    return found
