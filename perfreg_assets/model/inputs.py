@@ -70,10 +70,23 @@ def measuring_parameters(detector: DetectorDefinition, settings: Settings) -> st
     return settings.hash_of(*MEASURING_PARAMETERS, *(set(detector.parameters) - _SAME_BY_ANY))
 
 
-def measurement_hash(one: Comparison, detector: DetectorDefinition, family: Sequence[Comparison]) -> str:
-    """Of one series' measurement: what is compared, the detector, and how many series are judged with it."""
+def own_parameters(detector: DetectorDefinition, settings: Settings) -> tuple[str, ...]:
+    """Hash of the settings that are the detector's alone; () where it has none. What the others decide is told by what
+    is compared."""
+    own = set(detector.parameters) - _SAME_BY_ANY
+    return (settings.hash_of(*own),) if own else ()
+
+
+def measurement_hash(
+    one: Comparison, detector: DetectorDefinition, family: Sequence[Comparison], own: tuple[str, ...]
+) -> str:
+    """Of one series' measurement: what is compared, the detector, and how many series are judged with it.
+
+    Args:
+        own: as `own_parameters` has them.
+    """
     series_count = sum(other.is_scored for other in family)
-    return _digest([detector.name, one.content_hash, series_count, code_version("methods")])
+    return _digest([detector.name, one.content_hash, series_count, code_version("methods"), *own])
 
 
 def run_hash(
@@ -84,11 +97,11 @@ def run_hash(
     Args:
         past: where the detector has an empirical null: scores of earlier runs.
     """
-    parameters = measuring_parameters(detector, settings)
+    parameters, own = measuring_parameters(detector, settings), own_parameters(detector, settings)
     judged = [one.series for one in family if one.has_course]
     known = past.hash_of(family[0].run_id, judged) if past is not None and judged else ""
     parts = [known] if known else []
-    return _digest([parameters, *(measurement_hash(one, detector, family) for one in family), *parts])
+    return _digest([parameters, *(measurement_hash(one, detector, family, own) for one in family), *parts])
 
 
 def localisation_parameters(settings: Settings) -> str:

@@ -106,6 +106,7 @@ class Measurement:
     ) -> None:
         self._definition, self._settings, self._store, self._averages = definition, settings, store, averages
         self._of_way: dict[Way, Detector] = detectors_by_way(definition, vars(settings))
+        self._own = inputs.own_parameters(definition, settings)
 
     @property
     def definition(self) -> DetectorDefinition:
@@ -154,7 +155,7 @@ class Measurement:
         return _filled(row, replace(score, evidence=known))
 
     def _row(self, one: Comparison, family: Sequence[Comparison], earlier: Earlier) -> DistanceRow:
-        input_hash = inputs.measurement_hash(one, self._definition, family)
+        input_hash = inputs.measurement_hash(one, self._definition, family, self._own)
         blank = self._blank(one, input_hash)
         if not one.is_scored:
             return blank

@@ -809,7 +809,7 @@ def _scored(
         state=one.state,
         state_reason=one.state_reason,
         missing_series=None,
-        input_hash=inputs.measurement_hash(one, definition, family),
+        input_hash=inputs.measurement_hash(one, definition, family, inputs.own_parameters(definition, settings)),
         history_size=one.history_size if one.is_scored else None,
     )
     if not one.is_scored:

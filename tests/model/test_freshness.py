@@ -131,6 +131,26 @@ def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
     assert [one["series"] for one in current] == ["*", "cpu_app", "rss_app"]
 
 
+def test_a_setting_of_a_detector_is_what_its_measurements_are_made_by(make):
+    """As in a warehouse that had it from the beginning: what was measured before is of another rule."""
+    measured = (
+        "SELECT run_id, series, distance, is_recheck_passed FROM marts.distances "
+        "WHERE is_latest AND detector = 'iqr' AND series = 'rss_app' AND state = 'scored' ORDER BY ALL"
+    )
+    changed, fresh = make("changed"), make("fresh", recheck="lof")
+    for project in (changed, fresh):
+        project.arrive(*RUNS)
+        project.settle()
+    by_dbscan = changed.rows(measured)
+    changed.change("recheck", "lof")
+    changed.settle()
+    assert changed.rows(measured) == fresh.rows(measured)
+    assert changed.rows(measured) != by_dbscan
+    changed.change("recheck", "dbscan")
+    changed.settle()
+    assert changed.rows(measured) == by_dbscan
+
+
 def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     project = make("gone")
     project.arrive(*RUNS)

@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.detection import detectors
 from perfreg_assets.model import inputs
 from perfreg_assets.model.comparisons import SCORED, Comparison
 from perfreg_assets.settings import Settings
@@ -48,3 +49,25 @@ def test_the_key_tells_apart_everything_that_changes_the_result(monkeypatch):
 
 def test_the_backends_are_equal_and_share_it():
     assert key([[1.0], [2.0]], barycenter_backend="tslearn") == key([[1.0], [2.0]])
+
+
+def test_a_measurement_is_told_by_every_setting_of_its_detector():
+    one, iqr = comparison([[1.0], [2.0]]), detectors()["iqr"]
+
+    def key(detector, **settings):
+        own = inputs.own_parameters(detector, Settings(**settings))
+        return inputs.measurement_hash(one, detector, [one], own)
+
+    others = {
+        "recheck": "lof",
+        "dbscan_eps": 3.0,
+        "dbscan_min_samples": 4,
+        "lof_neighbors": 4,
+        "lof_threshold": 2.0,
+        "barycenter_iterations": 31,
+    }
+    assert {*others, "barycenter_backend"} == set(iqr.parameters)
+    keys = {key(iqr, **{name: value}) for name, value in others.items()}
+    assert len(keys | {key(iqr)}) == len(others) + 1
+    assert key(iqr, barycenter_backend="tslearn") == key(iqr)
+    assert key(detectors()["default"], **others) == key(detectors()["default"])  # it has none of them
