@@ -124,13 +124,19 @@ def keep(writer: Writer, profiles: Iterable[StoredProfile]) -> None:
 
 
 def add(writer: Writer, profile: StoredProfile) -> list[str]:
-    """Makes it the profile of its device, from now on; runs of that device that another one was put on are outdated.
+    """Makes it the profile of its device, from now on, whatever the clock says: it may have been set back since the one
+    before was added. Runs of that device that another one was put on are outdated.
 
     Returns:
         ids of the runs whose traces are to be read again.
     """
     writer.execute("DELETE FROM core.power_profiles WHERE profile_id = ?", [profile.row.profile_id])
     insert(writer, _PROFILES, to_arrow([profile.row], ProfileRow))
+    writer.execute(
+        "UPDATE core.power_profiles SET added_at = greatest(added_at, (SELECT max(added_at) + INTERVAL 1 MICROSECOND "
+        "FROM core.power_profiles WHERE profile_id <> $1)) WHERE profile_id = $1",
+        [profile.row.profile_id],
+    )
     writer.execute("DELETE FROM core.power_levels WHERE profile_id = ?", [profile.row.profile_id])
     if profile.levels:
         insert(writer, _LEVELS, to_arrow(profile.levels, LevelRow))

@@ -76,8 +76,8 @@ def meant(name: str, value: str) -> Any:
 
 
 def change(writer: Writer, name: str, value: str, note: str | None = None, changed_by: str | None = None) -> bool:
-    """Puts a value in force and logs the change, why and by whom; False when it was in force already. The last change
-    counts, though a clock was set back.
+    """Puts a value in force and logs the change, why and by whom; False when it was in force already. It is the last
+    change of the setting whatever the clock says, as it may have been set back since the one before.
 
     Raises:
         SettingError: the name is no setting, or the value is outside its type or range.

@@ -1,6 +1,7 @@
 """What runs cost, in the warehouse: stored as a whole, at any profile by SQL, and due again when a profile is added."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -199,6 +200,18 @@ def test_a_profile_that_is_removed_makes_those_due_that_it_was_put_on_and_the_on
         assert writer.value("SELECT removed_at IS NOT NULL FROM marts.power_profiles WHERE profile_id = 'newer'")
         power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
         assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["newer"]
+
+
+def test_the_profile_that_was_added_last_is_the_devices_when_the_clock_was_set_back(sample_copy):
+    ahead = stored(profile("ahead"), origin=power_profiles.ADDED)
+    ahead = replace(ahead, row=replace(ahead.row, added_at=ahead.row.added_at + timedelta(days=1)))
+    with sample_copy.writing() as writer:
+        power_profiles.add(writer, ahead)
+        power_profiles.add(writer, stored(profile("corrected"), origin=power_profiles.ADDED))
+        assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["corrected"]
+        added = power_profiles.find_added(writer, "cheetah")
+        assert added is not None
+        assert added.profile_id == "corrected"
 
 
 def test_a_run_whose_folder_has_another_profile_than_was_read_is_due(sample_copy):
