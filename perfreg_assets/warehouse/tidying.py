@@ -85,6 +85,8 @@ def _named(reader: Reader) -> set[str]:
 def named_files(reader: Reader) -> dict[str, int]:
     """The files that rows name, by their path below the data folder → how many bytes were written."""
     named = _named(reader)
+    if not named:  # an earlier schema may have no list either
+        return {}
     rows = reader.rows("SELECT values_file, kind, app, month, file_bytes FROM core.value_files")
     return {
         value_files.name_of(kind, Place(app, month), file): count
@@ -95,12 +97,14 @@ def named_files(reader: Reader) -> dict[str, int]:
 
 def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:
     """Deletes files; (how many, what is named and not there)."""
-    in_use = named.union(_published(warehouse), *(_kept(database) for database in replaced(warehouse.path)))
+    in_use = set(named_files(writer)).union(
+        _published(warehouse), *(_kept(database) for database in replaced(warehouse.path))
+    )
     rows = writer.rows("SELECT values_file, kind, app, month, dropped_at FROM core.value_files")
     listed = {value_files.name_of(kind, Place(app, month), file): (file, at) for file, kind, app, month, at in rows}
     there = {found.name: found.changed_at for found in writer.data.listing()}
-    gone = [name for name, (file, at) in listed.items() if at is not None and at < before and file not in in_use]
-    # What a writer that was killed left: in no list, or only the half of a file.
+    gone = [name for name, (_, at) in listed.items() if at is not None and at < before and name not in in_use]
+    # What a writer that was killed left: in no list, or only the half of a file; and what lies in a second place.
     strays = [
         name
         for name, changed_at in there.items()
@@ -108,7 +112,7 @@ def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datet
         and name not in value_files.EMPTY_FILES
         and name != data_owner.FILE
         and changed_at < before
-        and not any(part.removeprefix("file=") in in_use for part in name.split("/"))
+        and name not in in_use
     ]
     # A file that is deleted while its row comes back with a transaction that fails is deleted again the next time.
     writer.data.delete([*gone, *strays])
@@ -124,14 +128,14 @@ def _published(warehouse: Warehouse) -> set[str]:
     if not warehouse.published.exists():
         return set()
     with warehouse.reading() as reader:
-        return _named(reader)
+        return set(named_files(reader))
 
 
 def _kept(database: Path) -> set[str]:
     """What a database names that restoring put aside: it is of no use without."""
     try:
         with attached(database) as connection:
-            return _named(Reader(connection))
+            return set(named_files(Reader(connection)))
     except duckdb.Error as error:
         _LOG.warning("%s cannot be read (%s): what only it names is deleted", database, str(error).splitlines()[0])
         return set()

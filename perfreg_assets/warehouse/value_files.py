@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -159,11 +159,19 @@ class Written:
     file_bytes: int
 
 
-def write(folder: DataFolder, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> Iterator[Written]:
+def write(
+    folder: DataFolder,
+    kind: Kind,
+    rows: pa.Table,
+    places: Mapping[str, Place],
+    known: Callable[[str], Place | None] = lambda file: None,
+) -> Iterator[Written]:
     """Writes rows with the columns of the kind: those of one key into one file, each place into as few as is sensible.
 
     Args:
         places: by key; what is not in it has no known place.
+        known: where a file of that name lies already. There it stays, though its run is of another month or app by
+            now: a reader of all files of a kind would find its rows once in each place.
     """
     if rows.num_rows == 0:
         return
@@ -179,11 +187,12 @@ def write(folder: DataFolder, kind: Kind, rows: pa.Table, places: Mapping[str, P
             chosen = _sorted_rows(rows, codes, chunk)
             content = _encoded(kind, chosen)
             file = _named_after(content)
-            name = name_of(kind.name, place, file)
+            where = known(file) or place
+            name = name_of(kind.name, where, file)
             if not folder.has(name):
                 folder.write(name, content)
             keys = tuple(names[code] for code in chunk)
-            yield Written(file, kind, place, keys, chosen.num_rows, len(content))
+            yield Written(file, kind, where, keys, chosen.num_rows, len(content))
 
 
 def name_of(kind: str, place: Place, file: str) -> str:

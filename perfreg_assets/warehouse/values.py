@@ -7,7 +7,7 @@ a file that is not there whole. Nothing is changed or deleted here; see tidying.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -18,7 +18,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import one_of, one_of_named
-from perfreg_assets.warehouse.value_files import Kind, Place
+from perfreg_assets.warehouse.value_files import Kind, Place, Written
 
 
 def places_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, Place]:
@@ -36,13 +36,23 @@ def store(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place
         places: by the first key; what is not in it has no known place.
     """
     file_of: dict[str, str] = {}
-    for written in value_files.write(writer.data, kind, rows, places):
+    for written in write(writer, kind, rows, places):
         register(writer, written)
         file_of |= dict.fromkeys(written.keys, written.file)
     return pa.array([file_of[key] for key in rows.column(kind.key).to_pylist()], pa.string())
 
 
-def register(writer: Writer, written: value_files.Written) -> None:
+def write(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> Iterator[Written]:
+    """`value_files.write`, each file where it lies already if it was written before; the caller registers them."""
+
+    def known(file: str) -> Place | None:
+        there = writer.rows("SELECT app, month FROM core.value_files WHERE values_file = ?", [file])
+        return Place(*there[0]) if there else None
+
+    return value_files.write(writer.data, kind, rows, places, known)
+
+
+def register(writer: Writer, written: Written) -> None:
     """Notes a file in core.value_files; one that was dropped before counts again."""
     writer.execute("DELETE FROM core.value_files WHERE values_file = ?", [written.file])
     writer.execute(

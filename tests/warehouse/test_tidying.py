@@ -57,13 +57,15 @@ def _values(number: int) -> np.ndarray:
     return np.random.default_rng(number).normal(size=50)
 
 
-def _store(warehouse: Warehouse, number: int, app: str = "app", *, version: int = 0) -> None:
+def _store(
+    warehouse: Warehouse, number: int, app: str = "app", *, version: int = 0, started_at: datetime = START
+) -> None:
     run_id = f"run-{number:03d}"
     with warehouse.writing() as writer:
         runs.upsert(writer, [
             runs.RunRow(
                 run_id=run_id, folder_name="f", content_hash="h", app=app, version_name="1", config_hash="c",
-                started_at=START, step_count=2,
+                started_at=started_at, step_count=2,
                 path=tuple(runs.PathStep(i, i, f"{number}-{version}-{i}") for i in range(2)),
             )
         ])  # fmt: skip
@@ -126,6 +128,30 @@ def test_a_crowded_month_is_joined_by_the_write_that_crowds_it(warehouse: Wareho
         assert reader.value("SELECT count(DISTINCT values_file) FROM core.runs") == 1
         assert reader.value("SELECT count(*) FROM core.value_files WHERE dropped_at IS NULL") == 2
     _check_published(warehouse, range(most + 1))
+
+
+def test_a_run_that_is_corrected_to_another_month_or_app_has_its_values_once(warehouse: Warehouse) -> None:
+    for changes in ({}, {"started_at": START.replace(month=1)}, {"app": "renamed"}):
+        _store(warehouse, 0, **changes)
+        _store(warehouse, 1, "other")
+        _check_published(warehouse, range(2))
+    assert tidy(warehouse, grace=NONE) == Tidied(joined=0, deleted=0, waiting=0, missing=())
+    _check_published(warehouse, range(2))
+
+
+def test_values_that_lie_in_a_second_place_go(warehouse: Warehouse) -> None:
+    """As earlier releases left them there when a run was corrected to another month: marts had each row twice."""
+    _store(warehouse, 0)
+    root = Path(warehouse.data.root)
+    for file in sorted(_files(warehouse)):
+        second = root / file.replace("month=2026-03", "month=2025-03")
+        second.parent.mkdir(parents=True)
+        second.write_bytes((root / file).read_bytes())
+    before = _files(warehouse)
+    assert tidy(warehouse).deleted == 0  # somebody may read them still
+    assert _files(warehouse) == before
+    assert tidy(warehouse, grace=NONE).deleted == 2
+    _check_published(warehouse, range(1))
 
 
 def test_what_was_replaced_is_not_joined_and_goes(warehouse: Warehouse) -> None:
