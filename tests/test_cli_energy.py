@@ -268,6 +268,20 @@ def test_a_profile_can_be_put_on_a_run_whose_own_is_a_stub(ingested):
     assert {row["run_id"]: row["mah"] for row in rows} == pytest.approx({"p7-1": cores, "p7-2": cores})
 
 
+def test_by_a_given_profile_nothing_is_told_that_another_one_estimated_and_all_that_was_measured(ingested):
+    curve = DATA / "measured-curves" / "freqbench__gs201.csv"
+    own, given = (
+        json.loads(run("energy", "p7-1", *arguments, "--format", "json", warehouse=ingested).stdout)
+        for arguments in ((), ("--profile", curve))
+    )
+    assert {one["source"] for one in own["components"]} == {"profile", "rail"}
+    assert {one["source"] for one in given["components"]} == {"curve", "rail"}
+    rails, wanted = ([one for one in told["components"] if one["source"] == "rail"] for told in (given, own))
+    assert rails == wanted
+    assert given["series"] == {name: values for name, values in own["series"].items() if name.startswith("power_rail_")}
+    assert "power_cpu_total" in own["series"]
+
+
 def test_calibrated_on_halves_and_told_by_the_command(ingested):
     run("energy-calibrate", "--device", "cheetah", warehouse=ingested)
     rows = json.loads(run("sql", "FROM marts.power_calibrations", "--format", "json", warehouse=ingested).stdout)

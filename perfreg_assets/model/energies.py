@@ -84,7 +84,8 @@ class Report:
     state: by what it was estimated, or why it was not.
     costs: empty where nothing is known.
     fit: of another profile; None by the run's own, and where no times are known that one could be put on.
-    series: name → mean, highest value and unit of the power series that the run has.
+    series: name → mean, highest value and unit of the power series that the run has; by another profile of those that
+        the device measured.
     partly_measured: rails that have no row in `costs`, and how much of them is known.
     whole: the run beside its history, a row of marts.energy_by_run; None by another profile.
     threads, screens, methods: rows of the marts, those that cost most first; none by another profile.
@@ -138,6 +139,7 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
     rows, fit = stored, None
     if profile is not None:
         rows, fit = _of_another(reader, state, profile)
+        rows += [row for row in stored if not row.is_estimated]
     whole = sum(row.charge_mah for row in rows if _is_of_cores(row))
     before = table.usual(reader, state) if is_stored else {}
     costs = [
@@ -153,6 +155,8 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
         for row in rows
     ]
     series, partly_measured = _series(reader, run_id, {row.component for row in stored})
+    if profile is not None:  # the others were estimated by the run's own, second by second
+        series = {name: told for name, told in series.items() if name.startswith(_RAIL)}
     scopes = (*SCOPES, "device")
     costs.sort(key=lambda one: (_ORDER.get(one.component, len(_ORDER)), one.component, scopes.index(one.scope)))
     return Report(
