@@ -229,6 +229,7 @@ def test_without_enough_history_values_stand_without_z(run):
         (("made-008", "--window", "-1", "9"), "--window -1 9 is no part of the run"),
         (("made-008", "--window", "41", "50"), "--window 41 50 is no part of the run"),
         (("made-008", "--window", "1", "9", "--series", "cpu_ap"), "no series cpu_ap (did you mean cpu_app"),
+        (("made-008", "--window", "1", "9", "--series", "gpu_freq_0"), "made-008 has no gpu_freq_0; it has cpu_app, "),
         ((), "name a run, or give --app-version or --log"),
         (("made-008", "--log", "x"), "name a run, or give --app-version or --log"),
         (("--app-version", "22"), "version '22' (did you mean 2?"),

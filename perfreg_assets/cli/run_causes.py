@@ -172,6 +172,8 @@ def _asked(
         windows = [window_of(one, in_force) for one in suspicious if series in (None, one.series)]
         others = sorted({one.series for one in suspicious} - {series})
     else:
+        if series is not None:
+            _require_series(reader, run["run_id"], series)
         windows = [_given(reader, run, window, series or "cpu_app")]
     if not windows:
         verdict = run["run_verdict"] or "not judged yet"
@@ -207,6 +209,16 @@ def _kept_stacks(reader: Reader, run_id: str, windows: Sequence[Window]) -> dict
         if place is not None:
             found[place] = stacks.get((run_id, series, index), [])
     return found
+
+
+def _require_series(reader: Reader, run_id: str, name: str) -> None:
+    """Nothing explains a series that was not recorded; the threads that grew would be shown as its growth."""
+    rows = reader.rows(
+        "SELECT series FROM core.time_series WHERE run_id = ? AND NOT is_missing ORDER BY series", [run_id]
+    )
+    known = [series for (series,) in rows]
+    if name not in known:
+        raise ValueError(f"{run_id} has no {name}; it has {', '.join(known) or 'none at all'}")
 
 
 def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], name: str) -> Window:
