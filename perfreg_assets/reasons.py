@@ -151,7 +151,7 @@ class Reason(StrEnum):
     TRACE_ERRORS = "trace_errors", "The trace processor reports errors in the trace; record it again."
     TRACE_TOO_DENSE = (
         "trace_too_dense",
-        "The trace has more scheduling slices than allowed; record it in parts (perfreg collect --endurance), or raise sched_slices_max where there is memory.",
+        "The trace has more scheduling slices than allowed; record it in parts (perfreg collect --endurance), or raise sched_slices_max where there is memory, and give its folder again.",
     )
     SOURCE_MISSING = "source_missing", "A needed data source is not in the trace; add it to the Perfetto config."
     PACKAGE_MISSING = (
@@ -161,12 +161,15 @@ class Reason(StrEnum):
     ENGINE_UNAVAILABLE = "engine_unavailable", "No trace processor could be started; see docs/operating.md."
     ENGINE_TIMEOUT = (
         "engine_timeout",
-        "The trace processor took longer than allowed; raise engine_timeout_s or shorten the trace.",
+        "The trace processor took longer than allowed; raise engine_timeout_s and give its folder again, or shorten the trace.",
     )
-    ENGINE_MEMORY = "engine_memory", "The trace processor needed more memory than allowed; raise engine_memory_bytes."
+    ENGINE_MEMORY = (
+        "engine_memory",
+        "The trace processor needed more memory than allowed; raise engine_memory_bytes and give its folder again.",
+    )
     ENGINE_CRASHED = (
         "engine_crashed",
-        "The trace processor crashed on this trace; record it again or try another engine.",
+        "The trace processor crashed on this trace; record it again, or try another engine and give its folder again.",
     )
 
     # ---- history and series ----------------------------------------------------------------------
@@ -619,6 +622,11 @@ class Reason(StrEnum):
         """The file itself is broken: the run is quarantined, not merely left unjudged."""
         return self in _DAMAGE
 
+    @property
+    def is_of_engine(self) -> bool:
+        """The engine did not manage: the same trace may be readable with higher limits, or by another engine."""
+        return self in _OF_ENGINE
+
 
 _DAMAGE = frozenset(
     {
@@ -627,6 +635,7 @@ _DAMAGE = frozenset(
         Reason.TRACE_TOO_SLOW,
     }
 )
+_OF_ENGINE = frozenset({Reason.TRACE_TOO_DENSE, Reason.ENGINE_TIMEOUT, Reason.ENGINE_MEMORY, Reason.ENGINE_CRASHED})
 
 
 class Rejected(Exception):

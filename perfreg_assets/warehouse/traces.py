@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from perfreg_assets import __version__
+from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, load, now_utc, replace
@@ -63,6 +64,12 @@ def incomplete(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     return {
         run_id for (run_id,) in reader.rows(f"SELECT run_id FROM {TRACES.name} WHERE NOT is_complete AND {of_runs}")
     }
+
+
+def unread_by_engine(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some runs whose trace was not read because of the engine or its limits: another may read it."""
+    of_engine = [reason.code for reason in Reason if reason.is_of_engine]
+    return {run_id for run_id, row in find(reader, run_ids).items() if row.reason_code in of_engine}
 
 
 def gone(reader: Reader, most: int | None = None) -> list[str]:

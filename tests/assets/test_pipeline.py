@@ -369,6 +369,22 @@ def test_an_excluded_run_keeps_its_id_from_another_trace(make_site, run_folder):
     assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
 
 
+def test_a_trace_that_an_engine_could_not_read_is_read_when_its_folder_is_given_again(make_site, monkeypatch):
+    """With more slices, time or memory, as its reason advises; it stayed unread, as the file is the same."""
+    site = make_site()
+    monkeypatch.setenv("PERFREG_SCHED_SLICES_MAX", "1000")
+    site.ingest(demo_runs_dir() / "notes-020")
+    told = "SELECT runs.state, runs.reason_code, checked_at FROM marts.runs JOIN core.traces USING (run_id)"
+    (before,) = site.rows(told)
+    assert (before["state"], before["reason_code"]) == ("incomplete_trace", Reason.TRACE_TOO_DENSE.code)
+    monkeypatch.delenv("PERFREG_SCHED_SLICES_MAX")
+    site.ingest(demo_runs_dir() / "notes-020")
+    (after,) = site.rows(told)
+    assert (after["state"], after["reason_code"]) == ("complete", None)
+    site.ingest(demo_runs_dir() / "notes-020")
+    assert site.rows(told) == [after]  # and not once more
+
+
 def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(make_site, run_folder):
     site = make_site()
     site.ingest(demo_runs_dir() / "notes-020")
