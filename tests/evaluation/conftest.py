@@ -56,7 +56,7 @@ def write(tmp_path):
     return writer
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def row():
     """A valid row; keyword arguments change it."""
 
@@ -78,8 +78,17 @@ def row():
 
 
 @pytest.fixture
-def small_rows(row):
+def small_rows(make_small_rows):
+    return make_small_rows()
+
+
+@pytest.fixture(scope="session")
+def make_small_rows(row):
     """9 normal runs and 3 with half a core of extra work from second 30 to 50, two series each, and their past."""
+    return lambda: _small_rows(row)
+
+
+def _small_rows(row):
     generator = np.random.default_rng(0)
     rows = []
     for number in range(12):
