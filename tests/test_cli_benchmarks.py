@@ -340,6 +340,34 @@ def test_a_suite_is_run_and_judged_like_imported_results(tmp_path):
     assert "iteration_short" in per_ms.stdout
 
 
+def test_of_a_benchmark_that_failed_it_is_told_which_it_is(tmp_path):
+    """Only its result's name told so: area, benchmark, parameters and metric were NULL."""
+    suite, foreign = tmp_path / "suite.toml", tmp_path / "google.json"
+    suite.write_text(
+        '[conf]\nlaunches = 1\n[[benchmark]]\nname = "bad"\narea = "disk"\nrunner = "command"\n'
+        'command = ["no-such-program"]\nparamSize = 3'
+    )
+    failed = {"name": "disk/BM_B", "run_type": "iteration", "error_occurred": True, "error_message": "no file"}
+    foreign.write_text(
+        json.dumps({"context": {"num_cpus": 4, "library_build_type": "release"}, "benchmarks": [failed]})
+    )
+    path, origin = tmp_path / "p.duckdb", ("--app", "a", "--app-version", "1")
+    told = run("run", suite, *origin, "--format", "json", warehouse=path)
+    (row,) = json.loads(told.stdout)
+    names = {"area": "disk", "benchmark": "bad", "params": '{"paramSize":"3"}', "metric": "throughput"}
+    assert {name: row[name] for name in names} == names, told.output
+    run("import", foreign, *origin, "--area", "own", warehouse=path)
+    query = "SELECT area, benchmark, params::VARCHAR AS params, metric FROM marts.benchmark_results ORDER BY ALL"
+    queried = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", str(path)])
+    assert json.loads(queried.stdout) == [
+        names,
+        *(
+            {"area": "own", "benchmark": "disk/BM_B", "params": "{}", "metric": one}
+            for one in ("cpu_time", "real_time")
+        ),
+    ]
+
+
 def test_variants_of_a_suite_are_compared(tmp_path):
     path = tmp_path / "p.duckdb"
     extra = ("--option", "adequacy_ms=0", "--variant", "a", "--variant", "b:launches=3")

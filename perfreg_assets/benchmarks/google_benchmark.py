@@ -18,11 +18,11 @@ from perfreg_assets.benchmarks.results import (
     TIME,
     Gathering,
     Launch,
+    Named,
     Result,
     name_in,
     name_told,
     numbers,
-    result_name,
 )
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
@@ -63,7 +63,8 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
         name = name_in(one, "run_name" if one.get("run_name") else "name")
         if one.get("error_occurred"):
             for metric in METRICS:
-                found.refuse(result_name(name, {}, metric), str(one.get("error_message") or "an error occurred"), TIME)
+                of = Named(name, {}, _area(name), metric)
+                found.refuse(of, str(one.get("error_message") or "an error occurred"), TIME)
             continue
         unit = str(one.get("time_unit", "ns"))
         if unit not in NS_PER:

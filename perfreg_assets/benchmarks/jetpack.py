@@ -17,11 +17,11 @@ from perfreg_assets.benchmarks.results import (
     TIME,
     Gathering,
     Launch,
+    Named,
     Result,
     name_in,
     name_told,
     numbers,
-    result_name,
 )
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.adequacy import Caveat
@@ -114,9 +114,8 @@ def _sampled(
         values: list[Floats] = [np.array([np.percentile(one, percentile)]) for one in samples]
         if metric.startswith("frameOverrun") and any(one[0] <= 0 for one in values):
             # Time beyond the deadline: below 0 where frames are early. There is no ratio of it, and no error either.
-            found.refuse(
-                result_name(benchmark, params, name), "frames were early (0 or below), which has no ratio", unit, worse
-            )
+            of = Named(benchmark, params, area, name)
+            found.refuse(of, "frames were early (0 or below), which has no ratio", unit, worse)
             continue
         launches = tuple(Launch(number, one) for number, one in enumerate(values))
         found.add(

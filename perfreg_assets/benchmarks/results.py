@@ -101,14 +101,32 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Named:
+    """What a result is of, as `Result` has it."""
+
+    benchmark: str
+    params: Mapping[str, str]
+    area: str
+    metric: str
+
+    @property
+    def name(self) -> str:
+        return result_name(self.benchmark, self.params, self.metric)
+
+
+@dataclass(frozen=True)
 class Invalid:
     """A result that is none, and why."""
 
-    name: str
+    of: Named
     reason: Reason
     detail: str
     unit: str = ""
     worse: Worse = "either"
+
+    @property
+    def name(self) -> str:
+        return shortened(self.of.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,15 +178,16 @@ class Gathering:
         """Takes a result whose values are not checked yet."""
         problem = problem_of(result)
         if problem is not None:
-            self.refuse(result.name, problem, result.unit, result.worse)
+            of = Named(result.benchmark, result.params, result.area, result.metric)
+            self.refuse(of, problem, result.unit, result.worse)
         elif result.name in self._results:
             self._results[result.name] = self._results[result.name].joined(result)
         else:
             self._results[result.name] = result
 
-    def refuse(self, name: str, detail: str, unit: str = "", worse: Worse = "either") -> None:
+    def refuse(self, of: Named, detail: str, unit: str = "", worse: Worse = "either") -> None:
         """Notes a result that is none."""
-        self._invalid[name] = Invalid(shortened(name), Reason.RESULT_INVALID, detail, unit, worse)
+        self._invalid[of.name] = Invalid(of, Reason.RESULT_INVALID, detail, unit, worse)
 
     @property
     def is_empty(self) -> bool:

@@ -20,10 +20,10 @@ from perfreg_assets.benchmarks.results import (
     Gathering,
     Invalid,
     Launch,
+    Named,
     Result,
     ResultFile,
     looked_over,
-    result_name,
 )
 from perfreg_assets.benchmarks.suite import DEFAULT_AREA, Configured, Suite
 from perfreg_assets.methods import adequacy
@@ -47,8 +47,12 @@ class _Measured:
     rejected: Rejected | None = None
 
     @property
+    def named(self) -> Named:
+        return Named(self.one.name, self.one.options.told_params, self.one.area, METRIC)
+
+    @property
     def name(self) -> str:
-        return result_name(self.one.name, self.one.options.told_params, METRIC)
+        return self.named.name
 
 
 def run_suites(
@@ -143,10 +147,10 @@ def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime, ma
         for own in [one for one in measured if one.one.runner == runner]:
             if own.rejected is not None:
                 reason, detail = own.rejected.reason, own.rejected.detail
-                invalid.append(Invalid(own.name, reason, detail, RATE, "less"))
+                invalid.append(Invalid(own.named, reason, detail, RATE, "less"))
             elif own.is_foreign:
                 results += [_foreign(own, one) for one in own.gathered.results]
-                invalid += own.gathered.invalid
+                invalid += [replace(one, of=replace(one.of, area=_area(own, one.of))) for one in own.gathered.invalid]
             else:
                 results.append(_result(own))
         content = repr([(one.name, [(launch.counts, launch.elapsed_ns) for launch in one.launches]) for one in results])
@@ -170,8 +174,11 @@ def _foreign(own: _Measured, one: Result) -> Result:
     """A tool's own result, in the area that the suite names, with what is wrong where it was measured."""
     known = {caveat.code for caveat in one.warnings}
     more = tuple(caveat for code, caveat in own.caveats.items() if code not in known)
-    area = one.area if own.one.area == DEFAULT_AREA else own.one.area
-    return replace(one, area=area, warnings=(*one.warnings, *more))
+    return replace(one, area=_area(own, one), warnings=(*one.warnings, *more))
+
+
+def _area(own: _Measured, one: Result | Named) -> str:
+    return one.area if own.one.area == DEFAULT_AREA else own.one.area
 
 
 def _result(own: _Measured) -> Result:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from perfreg_assets.benchmarks.result_file import read_result_file
-from perfreg_assets.benchmarks.results import Invalid, Result, ResultFile
+from perfreg_assets.benchmarks.results import NAME_LENGTH_MAX, Invalid, Named, Result, ResultFile
 from perfreg_assets.moments import in_utc
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
@@ -29,6 +30,9 @@ from perfreg_assets.warehouse.measurements import MeasurementRow
 DOCUMENT = "benchmark.json"
 UNKNOWN_DEVICE = "unknown"
 _DOCUMENT_BYTES_MAX = 1 << 20
+
+
+Of = TypeVar("Of", Result, Named)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,10 +239,10 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         environment=environment,
         started_at=started_at or written_at,
     )
-    results = in_area(read.results, origin)
+    results, invalid = in_area(read.results, origin), in_area([one.of for one in read.invalid], origin)
     return Measured(
         run,
-        (*(_score(run, one) for one in results), *(_no_score(run, one) for one in read.invalid)),
+        (*(_score(run, one) for one in results), *map(partial(_no_score, run), read.invalid, invalid)),
         tuple(_result(run_id, one) for one in results),
         tuple(row for one in results for row in _launches(run_id, one)),
         tuple(row for one in results for row in _warnings(run_id, one)),
@@ -253,7 +257,7 @@ def _in_utc(told: datetime | None) -> datetime | None:
         return None
 
 
-def in_area(results: Sequence[Result], origin: Origin) -> list[Result]:
+def in_area(results: Sequence[Of], origin: Origin) -> list[Of]:
     """Results in the area that their origin names, where it names one."""
     return [replace(one, area=origin.area) if origin.area else one for one in results]
 
@@ -272,8 +276,11 @@ def _score(run: BenchmarkRunRow, one: Result) -> MeasurementRow:
     return _measurement(run, one.name, one.unit, one.worse, one.score, None)
 
 
-def _no_score(run: BenchmarkRunRow, one: Invalid) -> MeasurementRow:
-    return _measurement(run, one.name, one.unit, one.worse, None, f"{one.detail}: {one.reason.sentence}")
+def _no_score(run: BenchmarkRunRow, one: Invalid, of: Named) -> MeasurementRow:
+    """There is no row of a result that would say what it is of: its measurement does."""
+    row = _measurement(run, one.name, one.unit, one.worse, None, f"{one.detail}: {one.reason.sentence}")
+    told = {"of": asdict(of)} if len(of.name) <= NAME_LENGTH_MAX else {}
+    return replace(row, provenance={**(row.provenance or {}), **told})
 
 
 def _result(run_id: str, one: Result) -> ResultRow:
