@@ -67,8 +67,12 @@ class Result:
     warnings: tuple[Caveat, ...] = ()
 
     @property
+    def of(self) -> Named:
+        return Named(self.benchmark, self.params, self.area, self.metric)
+
+    @property
     def name(self) -> str:
-        return result_name(self.benchmark, self.params, self.metric)
+        return self.of.name
 
     @cached_property
     def scores(self) -> Floats:
@@ -128,6 +132,9 @@ class Invalid:
     def name(self) -> str:
         return shortened(self.of.name)
 
+    def in_area(self, area: str) -> Invalid:
+        return replace(self, of=replace(self.of, area=area))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFile:
@@ -178,8 +185,7 @@ class Gathering:
         """Takes a result whose values are not checked yet."""
         problem = problem_of(result)
         if problem is not None:
-            of = Named(result.benchmark, result.params, result.area, result.metric)
-            self.refuse(of, problem, result.unit, result.worse)
+            self.refuse(result.of, problem, result.unit, result.worse)
         elif result.name in self._results:
             self._results[result.name] = self._results[result.name].joined(result)
         else:

@@ -150,7 +150,7 @@ def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime, ma
                 invalid.append(Invalid(own.named, reason, detail, RATE, "less"))
             elif own.is_foreign:
                 results += [_foreign(own, one) for one in own.gathered.results]
-                invalid += [replace(one, of=replace(one.of, area=_area(own, one.of))) for one in own.gathered.invalid]
+                invalid += [one.in_area(_area(own, one.of)) for one in own.gathered.invalid]
             else:
                 results.append(_result(own))
         content = repr([(one.name, [(launch.counts, launch.elapsed_ns) for launch in one.launches]) for one in results])

@@ -7,12 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from perfreg_assets.benchmarks.result_file import read_result_file
-from perfreg_assets.benchmarks.results import NAME_LENGTH_MAX, Invalid, Named, Result, ResultFile
+from perfreg_assets.benchmarks.results import NAME_LENGTH_MAX, Invalid, Result, ResultFile
 from perfreg_assets.moments import in_utc
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
@@ -30,9 +29,6 @@ from perfreg_assets.warehouse.measurements import MeasurementRow
 DOCUMENT = "benchmark.json"
 UNKNOWN_DEVICE = "unknown"
 _DOCUMENT_BYTES_MAX = 1 << 20
-
-
-Of = TypeVar("Of", Result, Named)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,10 +235,11 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         environment=environment,
         started_at=started_at or written_at,
     )
-    results, invalid = in_area(read.results, origin), in_area([one.of for one in read.invalid], origin)
+    results = in_area(read.results, origin)
+    invalid = [one.in_area(origin.area) if origin.area else one for one in read.invalid]
     return Measured(
         run,
-        (*(_score(run, one) for one in results), *map(partial(_no_score, run), read.invalid, invalid)),
+        (*(_score(run, one) for one in results), *(_no_score(run, one) for one in invalid)),
         tuple(_result(run_id, one) for one in results),
         tuple(row for one in results for row in _launches(run_id, one)),
         tuple(row for one in results for row in _warnings(run_id, one)),
@@ -257,7 +254,7 @@ def _in_utc(told: datetime | None) -> datetime | None:
         return None
 
 
-def in_area(results: Sequence[Of], origin: Origin) -> list[Of]:
+def in_area(results: Sequence[Result], origin: Origin) -> list[Result]:
     """Results in the area that their origin names, where it names one."""
     return [replace(one, area=origin.area) if origin.area else one for one in results]
 
@@ -276,10 +273,10 @@ def _score(run: BenchmarkRunRow, one: Result) -> MeasurementRow:
     return _measurement(run, one.name, one.unit, one.worse, one.score, None)
 
 
-def _no_score(run: BenchmarkRunRow, one: Invalid, of: Named) -> MeasurementRow:
+def _no_score(run: BenchmarkRunRow, one: Invalid) -> MeasurementRow:
     """There is no row of a result that would say what it is of: its measurement does."""
     row = _measurement(run, one.name, one.unit, one.worse, None, f"{one.detail}: {one.reason.sentence}")
-    told = {"of": asdict(of)} if len(of.name) <= NAME_LENGTH_MAX else {}
+    told = {"of": asdict(one.of)} if len(one.of.name) <= NAME_LENGTH_MAX else {}
     return replace(row, provenance={**(row.provenance or {}), **told})
 
 

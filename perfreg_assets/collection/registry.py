@@ -150,9 +150,9 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
         run.trace_content_sha256 for run in rows.values() if not run.is_quarantined and run.trace_content_sha256
     }
     run_table.forget_refused(writer, mended, contents, {one.run_id for one in registrations if one.rejected})
-    trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_read_again(row, before[one])])
     accepted = {one.run_id for one in registrations if not one.rejected}
-    trace_table.forget(writer, trace_table.unread_by_engine(writer, accepted & before.keys()))
+    again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
+    trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations

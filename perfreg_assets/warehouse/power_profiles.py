@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from perfreg_assets.methods.power_profile import PowerProfile
-from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse import last_word, run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
 
@@ -133,9 +133,9 @@ def add(writer: Writer, profile: StoredProfile) -> list[str]:
     writer.execute("DELETE FROM core.power_profiles WHERE profile_id = ?", [profile.row.profile_id])
     insert(writer, _PROFILES, to_arrow([profile.row], ProfileRow))
     writer.execute(
-        "UPDATE core.power_profiles SET added_at = greatest(added_at, (SELECT max(added_at) + INTERVAL 1 MICROSECOND "
-        "FROM core.power_profiles WHERE profile_id <> $1)) WHERE profile_id = $1",
-        [profile.row.profile_id],
+        "UPDATE core.power_profiles SET added_at = "
+        f"{last_word.moment(_PROFILES.name, 'added_at', 'profile_id <> $profile')} WHERE profile_id = $profile",
+        {"now": profile.row.added_at, "profile": profile.row.profile_id},
     )
     writer.execute("DELETE FROM core.power_levels WHERE profile_id = ?", [profile.row.profile_id])
     if profile.levels:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import last_word
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import now_utc
@@ -85,9 +86,8 @@ def append(writer: Writer, subject: Subject, key: str, status: str, *, note: str
         (", run_no", ", (SELECT run_no FROM core.runs WHERE run_id = $key)") if subject == RUNS else ("", "")
     )
     writer.execute(
-        f"INSERT INTO {table} (reviewed_at, {column}, status, note, reviewer{number}) SELECT greatest($now, "
-        f"(SELECT max(reviewed_at) + INTERVAL 1 MICROSECOND FROM {table} WHERE {column} = $key)), $key, $status, "
-        f"$note, $reviewer{of_run}",
+        f"INSERT INTO {table} (reviewed_at, {column}, status, note, reviewer{number}) SELECT "
+        f"{last_word.moment(table, 'reviewed_at', f'{column} = $key')}, $key, $status, $note, $reviewer{of_run}",
         {"now": now_utc(), "key": key, "status": status, "note": note, "reviewer": reviewer},
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
+from perfreg_assets.warehouse import last_word
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import now_utc
 
@@ -87,9 +88,8 @@ def change(writer: Writer, name: str, value: str, note: str | None = None, chang
     if current(writer).get(name) == text:
         return False
     writer.execute(
-        "INSERT INTO core.settings (changed_at, name, value, note, changed_by) SELECT greatest($now, "
-        "(SELECT max(changed_at) + INTERVAL 1 MICROSECOND FROM core.settings WHERE name = $name)), $name, $value, "
-        "$note, $changed_by",
+        "INSERT INTO core.settings (changed_at, name, value, note, changed_by) SELECT "
+        f"{last_word.moment('core.settings', 'changed_at', 'name = $name')}, $name, $value, $note, $changed_by",
         {"now": now_utc(), "name": name, "value": text, "note": note, "changed_by": changed_by},
     )
     return True

@@ -97,11 +97,10 @@ def named_files(reader: Reader) -> dict[str, int]:
 
 def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:
     """Deletes files; (how many, what is named and not there)."""
-    in_use = set(named_files(writer)).union(
-        _published(warehouse), *(_kept(database) for database in replaced(warehouse.path))
-    )
     rows = writer.rows("SELECT values_file, kind, app, month, dropped_at FROM core.value_files")
     listed = {value_files.name_of(kind, Place(app, month), file): (file, at) for file, kind, app, month, at in rows}
+    own = {name for name, (file, _) in listed.items() if file in named}
+    in_use = own.union(_published(warehouse), *(_kept(database) for database in replaced(warehouse.path)))
     there = {found.name: found.changed_at for found in writer.data.listing()}
     gone = [name for name, (_, at) in listed.items() if at is not None and at < before and name not in in_use]
     # What a writer that was killed left: in no list, or only the half of a file; and what lies in a second place.
@@ -120,7 +119,7 @@ def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datet
         "DELETE FROM core.value_files WHERE values_file IN (SELECT unnest(?::VARCHAR[]))",
         [[listed[name][0] for name in gone]],
     )
-    missing = [name for name, (file, _) in sorted(listed.items()) if file in named and name not in there]
+    missing = sorted(own - there.keys())
     return len(gone) + len(strays), missing
 
 

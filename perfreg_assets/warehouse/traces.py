@@ -68,8 +68,11 @@ def incomplete(reader: Reader, run_ids: Iterable[str]) -> set[str]:
 
 def unread_by_engine(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     """Those of some runs whose trace was not read because of the engine or its limits: another may read it."""
-    of_engine = [reason.code for reason in Reason if reason.is_of_engine]
-    return {run_id for run_id, row in find(reader, run_ids).items() if row.reason_code in of_engine}
+    of_runs, of_engine = run_conditions.of(reader, run_ids), [reason.code for reason in Reason if reason.is_of_engine]
+    found = reader.rows(
+        f"SELECT run_id FROM {TRACES.name} WHERE list_contains(?, reason_code) AND {of_runs}", [of_engine]
+    )
+    return {run_id for (run_id,) in found}
 
 
 def gone(reader: Reader, most: int | None = None) -> list[str]:

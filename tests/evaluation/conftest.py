@@ -49,11 +49,14 @@ def write(tmp_path):
     """Writes rows (dicts; what is left out is null) with the contract's schema and returns the file."""
 
     def writer(rows, schema=SCHEMA, name="labelled.parquet"):
-        path = tmp_path / name
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-        return path
+        return written(tmp_path / name, rows, schema)
 
     return writer
+
+
+def written(path, rows, schema=SCHEMA):
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path
 
 
 @pytest.fixture(scope="session")

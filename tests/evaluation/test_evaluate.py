@@ -3,8 +3,6 @@
 import io
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from perfreg_assets.evaluation import cases as cases_module
@@ -16,7 +14,7 @@ from perfreg_assets.evaluation.reliability import plot_reliability
 from perfreg_assets.evaluation.show import print_tables
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.reasons import Rejected
-from tests.evaluation.conftest import SCHEMA
+from tests.evaluation.conftest import written
 
 CONTRACT_KEYS = {"dataset", "protocol", "repeats", "history", "seed", "seconds", "rows", "localisation"}
 ROW_KEYS = {
@@ -29,8 +27,7 @@ LOCALISATION_KEYS = {"detector", "series", "unit", "precision", "recall", "f1", 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory, make_small_rows):
     path = tmp_path_factory.mktemp("whole") / "labelled.parquet"
-    pq.write_table(pa.Table.from_pylist(make_small_rows(), schema=SCHEMA), path)
-    return evaluate(path, repeats=3, history=5, seed=1)
+    return evaluate(written(path, make_small_rows()), repeats=3, history=5, seed=1)
 
 
 def pick(rows, **wanted):
