@@ -1,5 +1,5 @@
 -- A row is a run that another one is judged beside by the detector in force, or would be once there are enough: of its history, or of any path.
--- depends: current_value
+-- depends: current_value, way_of
 CREATE VIEW marts.compared_with AS
 SELECT
     told.run_id,
@@ -16,8 +16,7 @@ FROM (
         candidates.history_run_no,
         candidates.history_rank,
         candidates.screens_rank,
-        -- As detection.way_of: a detector that nothing stands in for has its one way.
-        coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, sets.way, 'path') AS way
+        marts.way_of(known.way, known.fallback, sets.way) AS way
     FROM core.history_candidates AS candidates
     JOIN core.history_sets AS sets ON sets.run_no = candidates.run_no
     LEFT JOIN core.detectors AS known ON known.detector = marts.current_value('detector')

@@ -1,5 +1,5 @@
 -- A row is a run's history selection with the counts that explain it.
--- depends: current_value
+-- depends: current_value, way_of
 CREATE VIEW marts.history_states AS
 SELECT
     histories.run_id,
@@ -7,8 +7,7 @@ SELECT
     runs.app,
     runs.version_name,
     histories.state,
-    -- As detection.way_of: a detector that nothing stands in for has its one way.
-    coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, histories.way, 'path') AS way,
+    marts.way_of(known.way, known.fallback, histories.way) AS way,
     histories.history_size,
     histories.history_maximum,
     histories.history_minimum,
