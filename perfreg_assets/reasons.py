@@ -33,7 +33,7 @@ class Reason(StrEnum):
     RUN_JSON_NOT_JSON = "run_json_not_json", "run.json is not valid JSON; correct it."
     RUN_JSON_TOO_LARGE = (
         "run_json_too_large",
-        "run.json is larger than the allowed size; shorten the path or raise the limit.",
+        "run.json is larger than the allowed size; shorten the path, or raise run_json_max_bytes and give the folder again.",
     )
     SCHEMA_VERSION_UNKNOWN = (
         "schema_version_unknown",
@@ -46,7 +46,10 @@ class Reason(StrEnum):
         "A value in run.json is negative, not finite or out of range; correct it.",
     )
     TIME_WITHOUT_ZONE = "time_without_zone", "started_at has no time zone; write it in UTC with a trailing Z."
-    PATH_TOO_LONG = "path_too_long", "The path has more steps than allowed; shorten it or raise the limit."
+    PATH_TOO_LONG = (
+        "path_too_long",
+        "The path has more steps than allowed; shorten it, or raise path_max_steps and give the folder again.",
+    )
     TRACE_OUTSIDE_FOLDER = (
         "trace_outside_folder",
         "The trace's name leaves the run folder; put the trace into the folder.",
@@ -118,11 +121,11 @@ class Reason(StrEnum):
     TRACE_GZIP_DAMAGED = "trace_gzip_damaged", "The gzip stream is damaged or cut short; copy the trace again."
     TRACE_TOO_LARGE = (
         "trace_too_large",
-        "The trace unpacks to more than the allowed size; raise the limit if it is genuine.",
+        "The trace unpacks to more than the allowed size; if it is genuine, raise trace_max_bytes and give its folder again.",
     )
     TRACE_TOO_SLOW = (
         "trace_too_slow",
-        "Reading the trace's bytes takes longer than allowed, as of one that is built to; raise trace_check_s if it is genuine.",
+        "Reading the trace's bytes takes longer than allowed, as of one that is built to; if it is genuine, raise trace_check_s and give its folder again.",
     )
     TRACE_TRUNCATED = "trace_truncated", "The trace ends inside a packet; it was cut short, copy or record it again."
     TRACE_CORRUPT = "trace_corrupt", "The trace processor cannot read the trace; record it again."
