@@ -192,11 +192,12 @@ FROM (
                     any_value(entries.single_improvement) AS single_improvement,
                     avg(marts.t_of_score(entries.single_limited, entries.degrees) ORDER BY entries.run_id) AS mean_t,
                     avg(marts.t_of_score(entries.improvement_limited, entries.degrees) ORDER BY entries.run_id) AS mean_improvement_t,
-                    min(entries.degrees) AS degrees,
+                    any_value(entries.degrees) AS degrees,
                     max(entries.repeat_correlation) AS repeat_correlation
                 FROM (
                     SELECT
-                        given.*,
+                        -- There and back by the same degrees, those of the smallest history: by its own a score would lose on the way.
+                        given.* REPLACE (min(given.degrees) OVER of_build AS degrees),
                         -- Beside others one run alone neither carries nor hides a regression (methods/repeats.py).
                         CASE WHEN given.single IS NOT NULL THEN
                             greatest(

@@ -81,6 +81,18 @@ def test_the_warehouse_says_what_the_method_says(writer: Writer, scores: list[fl
     assert found["all"]["judged_count"] == len(scores)
 
 
+def test_runs_with_histories_of_different_sizes_are_all_taken_at_the_smallest(writer: Writer) -> None:
+    """A score becomes a t and comes back as a score by the same degrees of freedom, else each loses on the way."""
+    scores, degrees = [1.6, 1.9, 1.7], [4.0, 11.0, 8.0]
+    for run_id, score, own in zip("abc", scores, degrees, strict=True):
+        evidence = {"score_degrees": own, "repeat_correlation": 0.2, "series_improvement": -score}
+        distances.upsert(writer, [_scored(run_id, "rss_app", score, of=1, evidence=evidence)])
+    verdicts.make_current(writer, omega=0.75, detector="default")
+    found = _current(writer)["all"]
+    assert found["score"] == pytest.approx(combined_score(np.array(scores), 4, 0.2), abs=1e-6)
+    assert found["improvement"] == pytest.approx(combined_score(-np.array(scores), 4, 0.2), abs=1e-4)
+
+
 @pytest.mark.parametrize("runs", [1, 3, 6, 7])
 def test_a_whole_version_is_anomalous_where_the_method_says_so_by_the_mean_or_by_the_number(
     writer: Writer, runs: int
