@@ -474,9 +474,10 @@ def judged_by_default() -> tuple[str, ...]:
     return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")
 
 
-def judged_where_recorded() -> tuple[str, ...]:
-    """Names of the series that are judged of runs that have them, or whose history has."""
-    return tuple(one.name for one in SERIES if one.is_judged_where_recorded)
+def judged_names(chosen: Iterable[str]) -> tuple[str, ...]:
+    """Names of the series that may be judged: those that the setting `judged_series` chose first, then those that are
+    judged wherever they were recorded."""
+    return tuple(dict.fromkeys((*chosen, *(one.name for one in SERIES if one.is_judged_where_recorded))))
 
 
 def sources_for(axes: Iterable[str]) -> tuple[str, ...]:

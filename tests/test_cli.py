@@ -111,6 +111,17 @@ def test_verdicts_exit_with_3_exactly_when_a_shown_one_is_anomalous(filled):
     assert run("verdicts", "--omega", "90", warehouse=filled).exit_code == 0
 
 
+def test_slow_changes_are_told_of_what_is_judged_wherever_it_was_recorded_too(filled, monkeypatch):
+    def worth_telling(reader, apps, series):
+        assert {"cpu_app", "rss_app"} <= {*series}
+        return [{"app": "a", "device": "d", "explanation": f"level of {one}: +1.0 % a version"} for one in series]
+
+    monkeypatch.setattr("perfreg_assets.warehouse.drifts.worth_telling", worth_telling)
+    told = run("verdicts", warehouse=filled).stdout
+    assert "level of power_rail_cpu: +1.0 % a version" in told
+    assert "level of power_cpu_app" not in told
+
+
 def test_formats_tell_the_same_rows(filled):
     as_json = json.loads(run("verdicts", "--format", "json", warehouse=filled).stdout)
     as_csv = list(csv.DictReader(io.StringIO(run("verdicts", "--format", "csv", warehouse=filled).stdout)))

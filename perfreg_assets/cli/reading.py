@@ -72,6 +72,7 @@ def verdicts(
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. It is of all that is shown:
     of one version with --app-version. How many runs (and versions, where the status goes by them) are in which state is
     said on stderr, and which versions were not judged though earlier ones were."""
+    from perfreg_assets.catalogue import judged_names
     from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
     from perfreg_assets.cli.version_pictures import write_pictures
@@ -96,7 +97,7 @@ def verdicts(
             grown = _grown(reader, versions)
         slow, worth = [], []
         if form == "table" or (by == "version" and form in FORMATS):  # the others do not show it, and it reads all runs
-            judged = settings_table.in_force(reader, settings).judged_series
+            judged = judged_names(settings_table.in_force(reader, settings).judged_series)
             slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
             worth = worth_told(reader, versions)
     if form in FORMATS and by == "version":

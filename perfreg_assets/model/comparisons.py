@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
+from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_names
 from perfreg_assets.detection import DetectorDefinition, Way, way_of
 from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.samples import SHORTEST, Sample
@@ -181,7 +181,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
     everyone = sorted(
         {*run_ids, *(member for members in of_ways.values() for ids in members.values() for member in ids)}
     )
-    names = judged_names(settings)
+    names = judged_names(settings.judged_series)
     facts = _Facts(
         traces=trace_table.find(reader, run_ids),
         selections=selections,
@@ -226,7 +226,7 @@ def _families(
         trace, selection, known = facts.traces.get(run_id), facts.selections.get(run_id), members.get(run_id, ())
         unready = _unready(selection) if way == "path" else _few_of_any_path(len(known), settings)
         planned[run_id] = []
-        for name in judged_names(settings):
+        for name in judged_names(settings.judged_series):
             target = facts.hashes.get((run_id, name))
             having = [row for one in known for row in [facts.hashes.get((one, name))] if row and not _missing(row)]
             is_in_run = target is not None and target.is_there
@@ -257,11 +257,6 @@ def _families(
             )
         planned[run_id] += [_of_metric(one, trace, unready, way) for one in metrics[run_id]]
     return planned
-
-
-def judged_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the series that may be judged, those of the setting first."""
-    return tuple(dict.fromkeys((*settings.judged_series, *judged_where_recorded())))
 
 
 def _of_metric(

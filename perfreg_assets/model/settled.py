@@ -25,8 +25,9 @@ from operator import xor
 import numpy as np
 import numpy.typing as npt
 
+from perfreg_assets.catalogue import judged_names
 from perfreg_assets.detection import detectors
-from perfreg_assets.model import comparisons, trying_again
+from perfreg_assets.model import trying_again
 from perfreg_assets.provenance import code_version, deciding_code
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
@@ -161,7 +162,7 @@ class Memory:
         return fingerprints.parts(
             reader,
             run_ids,
-            judged_series=comparisons.judged_names(self._settings),
+            judged_series=judged_names(self._settings.judged_series),
             detector=self._settings.detector,
             omega=self._settings.omega,
             with_verdicts=self._settings.history_excludes_anomalous,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perfreg_assets.catalogue import definition_of
+from perfreg_assets.catalogue import definition_of, judged_names
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.side_comparison import Courses
 from perfreg_assets.methods.slice_uses import SliceUses
@@ -220,7 +220,7 @@ def _longest(values: Mapping[str, Floats]) -> int:
 
 def courses_of(a: Side, b: Side, settings: Settings) -> dict[str, Courses]:
     """Every series that a run on each side has, finite and not empty; the judged ones first."""
-    judged = [re.compile(definition_of(name).pattern) for name in settings.judged_series]
+    judged = [re.compile(definition_of(name).pattern) for name in judged_names(settings.judged_series)]
     names = {name for side in (a, b) for run in side.runs for name in run.series}
     found = {}
     for name in sorted(names):

@@ -34,6 +34,14 @@ def test_series_of_both_sides_are_compared_judged_ones_first_and_odd_ones_left_o
     assert len(found["cpu_app"].a) == len(found["rss_app"].a) == 1
 
 
+def test_what_is_judged_wherever_it_was_recorded_is_judged_between_sides_too():
+    one = side(run(cpu_app=[1], power_rail_cpu=[80.0], power_rail_gpu=[9.0]))
+    found = courses_of(one, one, Settings())
+    assert {name: own.is_judged for name, own in found.items()} == {
+        "cpu_app": True, "power_rail_cpu": True, "power_rail_gpu": False,
+    }  # fmt: skip
+
+
 def test_sources_that_change_the_load_on_one_side_only_are_named():
     assert other_load(side(run(load_sources=["atrace"])), side(run(load_sources=["atrace", "heap"]))) == {"heap"}
     assert other_load(side(run()), side(run())) == set()
