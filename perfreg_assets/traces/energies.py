@@ -16,7 +16,7 @@ from perfreg_assets.traces.method_energies import MethodCharge, method_charges, 
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.power_series import Drawn, drawn
 from perfreg_assets.traces.profile_choice import Chosen, Profiles
-from perfreg_assets.traces.rail_series import partly_covered_ns, rails_of
+from perfreg_assets.traces.rail_series import partly_covered_ns, rails_of, whole_mj
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.slice_uses import NO_SLICES
 from perfreg_assets.traces.state_times import SOURCE, TickedCores
@@ -206,15 +206,11 @@ def _core_charges(chosen: Chosen, of_segments: Floats, duration_s: float) -> lis
 
 def _rail_charges(scope: Scope) -> tuple[Charge, ...]:
     """What each rail took over the grid, of those that were measured all along."""
-    rails, grid = scope.once(rails_of), scope.grid
-    if isinstance(rails, str) or not grid.count:
+    rails = scope.once(rails_of)
+    if isinstance(rails, str):
         return ()
-    found = []
-    for name, rail in rails.items():
-        energy, covered = rail.energy_mj(grid.borders[[0, -1]])
-        if np.isfinite(energy[0]) and covered[0] >= 1 - grid.interval_s / (grid.count * grid.interval_s):
-            found.append(Charge(f"rail_{name}", DEVICE, "rail", None, float(energy[0])))
-    return tuple(found)
+    taken = {name: whole_mj(rail, scope.grid) for name, rail in rails.items()}
+    return tuple(Charge(f"rail_{name}", DEVICE, "rail", None, mj) for name, mj in taken.items() if mj is not None)
 
 
 def _outside_ratio(found: Drawn) -> float:

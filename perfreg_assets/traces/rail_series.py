@@ -106,6 +106,21 @@ def partly_covered_ns(scope: Scope) -> tuple[int, ...]:
     return tuple(borders[:-1][(covered >= _LEAST_COVERED) & (covered < 1)].tolist())
 
 
+def whole_mj(rail: Rail, grid: Grid) -> float | None:
+    """What a rail took over the grid, in mJ; None where it was not measured all along: its counter fell, or more than
+    an interval lacks at the ends, or half of a single one.
+
+    Where it begins or ends within an interval that has a mean, that holds for the whole interval, as in the series: in
+    a run of a second or two the rest is a good part of the energy.
+    """
+    energy, covered = rail.energy_mj(grid.borders)
+    if not grid.count or covered.sum() < max(grid.count - 1, _LEAST_COVERED):
+        return None
+    taken = np.where(covered >= _LEAST_COVERED, energy / np.where(covered > 0, covered, 1.0), energy)
+    whole = float(taken[covered > 0].sum())
+    return whole if np.isfinite(whole) else None
+
+
 def mean_mw(rail: Rail, grid: Grid) -> Floats:
     """(count,) mean power over each interval of the grid; NaN where it is not known."""
     energy, covered = rail.energy_mj(grid.borders)

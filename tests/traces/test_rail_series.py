@@ -7,9 +7,10 @@ import pytest
 
 from perfreg_assets import catalogue
 from perfreg_assets.traces.contents import load_contents
+from perfreg_assets.traces.energies import every_charge
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
-from perfreg_assets.traces.rail_series import Rail, mean_mw, partly_covered_ns, rail_name, rail_series
+from perfreg_assets.traces.rail_series import Rail, mean_mw, partly_covered_ns, rail_name, rail_series, whole_mj
 from perfreg_assets.traces.scope import Scope
 
 DATA = Path(__file__).parents[1] / "data" / "android-traces"
@@ -46,6 +47,25 @@ def test_what_is_covered_by_less_than_half_is_not_known():
     assert np.isnan(found[2])
     half = mean_mw(rail((0.5, 0), (1.0, 500)), grid(1))
     assert half == pytest.approx([1.0])  # the mean over what is covered
+
+
+def test_the_energy_of_a_run_is_that_of_its_series_where_the_rail_begins_or_ends_within_an_interval():
+    """Of a run of a second .2 s are a fifth of the energy."""
+    measured = rail((0.2, 0), (0.9, 700))
+    assert whole_mj(measured, grid(1)) == pytest.approx(1.0)
+    assert whole_mj(measured, grid(1)) == pytest.approx(mean_mw(measured, grid(1)).sum())
+    both_ends = rail((0.4, 0), (1.0, 600), (3.0, 6600), (3.7, 8000))
+    assert whole_mj(both_ends, grid(4)) == pytest.approx(1.0 + 6.0 + 2.0)
+    assert whole_mj(rail((0.3, 0), (1.0, 700), (4.0, 6700)), grid(4)) == pytest.approx(1.0 + 6.0)
+    # Of less than half an interval no mean is known, as in the series.
+    assert whole_mj(rail((0.7, 0), (1.0, 300), (4.0, 6300)), grid(4)) == pytest.approx(0.3 + 6.0)
+
+
+def test_a_rail_that_fell_or_lacks_more_than_an_interval_or_half_of_the_run_has_no_energy_of_the_run():
+    assert whole_mj(rail((0, 0), (1, 900), (1.5, 20), (4, 400)), grid(4)) is None
+    assert whole_mj(rail((1.2, 0), (4, 400)), grid(4)) is None
+    assert whole_mj(rail((0.6, 0), (1, 400)), grid(1)) is None
+    assert whole_mj(rail((0, 0), (1, 400)), grid(0)) is None
 
 
 def test_equal_samples_are_samples():
@@ -104,6 +124,18 @@ def test_intervals_that_the_cores_rails_cover_in_part_are_named(settings, later_
     assert np.isfinite(told[places]).all()
     whole = (grid.borders[:-1] >= rows["first"].max()) & (grid.borders[1:] <= rows["last"].min())
     assert np.flatnonzero(~whole).tolist() == places
+
+
+@pytest.mark.parametrize("name", ["pixel6_api32_odpm_rails", "pixel6a_api32_startup_warm"])
+def test_what_the_rails_of_a_short_trace_took_is_what_their_series_say(settings, name):
+    """The Pixel 6a's rails begin .2 s after its trace, of which one second is judged."""
+    with open_trace(DATA / f"{name}.perfetto-trace.gz", settings) as session:
+        contents = load_contents(session)
+        scope = Scope(session, contents, Grid.covering(*contents.recorded_ns, 1.0), "none")
+        mean = {one.name: np.mean(one.values) for one in rail_series(scope)}
+        taken = {one.component: one.energy_mj for one in every_charge(scope).charges if one.source == "rail"}
+    assert len(taken) > 10
+    assert taken == pytest.approx({rail: mean[f"power_{rail}"] * scope.grid.count for rail in taken})
 
 
 def test_a_trace_without_rails_says_what_to_record(make_trace, settings, tmp_path):
