@@ -45,7 +45,7 @@ class Worst:
         verdict: on its worst series; None where nothing of it is judged.
         window: the surest suspicious window of that series.
         cause: what grew there, in a few words.
-        nearest: in its history; None where it has none.
+        nearest: of the runs of a similar path in its history; None where it was compared with runs of any.
     """
 
     run: Run

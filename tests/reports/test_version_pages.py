@@ -175,6 +175,12 @@ def view(sample_site):
         return load_version_views(reader, "com.example.notes", {"1.2.0": own}, {"1.2.0": {}})["1.2.0"]
 
 
+def test_a_run_judged_beside_runs_of_any_path_is_not_said_to_have_no_history(view):
+    shown = _shown(render_version_page(replace(view, worst=replace(view.worst, nearest=None))))
+    assert "None of the runs that it was compared with went a similar way." in shown
+    assert "no history" not in shown
+
+
 def test_what_there_is_nothing_of_is_said_in_words(view):
     bare = replace(
         view,
