@@ -361,6 +361,32 @@ def test_sql_tells_nanoseconds_to_the_last_digit(filled):
     ]
 
 
+def test_sql_tells_what_python_has_no_type_for_in_lists_and_structures_too(filled):
+    """Bits, unsigned numbers and offsets came out as others; parts of lists as `[0, 2, 0]`, `b'x'` or an error."""
+    query = (
+        "SELECT 340282366920938463463374607431768211455::UHUGEINT AS large, [2::UHUGEINT] AS larges, "
+        "TIMETZ '12:30:00+02' AS at, [TIMETZ '12:30:00-03:30', NULL] AS ats, '0101'::BIT AS bits, "
+        "{'a \"b': ['0101'::BIT], 'n': NULL::INTERVAL} AS struct, 5::BIGNUM AS big, [INTERVAL 2 DAY] AS days, "
+        "[INTERVAL 2 DAY]::INTERVAL[1] AS day, map([1], ['x'::BLOB]) AS bytes, "
+        "[make_timestamp_ns(1279512028411123456)] AS moments, {'t': TIME_NS '12:00:00.123456789'} AS times, "
+        "NULL::BIT[] AS no"
+    )
+    told = run("sql", query, "--format", "json", warehouse=filled)
+    assert told.exit_code == 0, told.stderr
+    assert json.loads(told.stdout) == [
+        {
+            "large": 340282366920938463463374607431768211455, "larges": [2],
+            "at": "12:30:00+02", "ats": ["12:30:00-03:30", None], "bits": "0101",
+            "struct": {'a "b': ["0101"], "n": None}, "big": "5", "days": ["P2D"],
+            "day": ["P2D"], "bytes": [[1, "78"]],
+            "moments": ["2010-07-19T04:00:28.411123456"], "times": {"t": "12:00:00.123456789"},
+            "no": None,
+        }
+    ]  # fmt: skip
+    twice = run("sql", "SELECT '01'::BIT AS a, 1 AS b, '10'::BIT AS a", "--format", "csv", warehouse=filled)
+    assert twice.stdout == "a,b,a_1\n01,1,10\n"
+
+
 @pytest.mark.parametrize("value", ["TIMESTAMPTZ 'infinity'", "DATE '-infinity'", "{'at': TIMESTAMP '20000-01-01'}"])
 def test_sql_says_which_times_it_cannot_show(filled, value):
     told = run("sql", f"SELECT {value} AS at", warehouse=filled)

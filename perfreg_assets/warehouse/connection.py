@@ -114,6 +114,10 @@ class Reader:
         # A relation, because execute() would copy every row once more.
         return self._connection.sql(sql, params=_bound(parameters)).to_arrow_table()
 
+    def relation(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """A query that has not run yet, with the types of its columns."""
+        return self._connection.sql(sql)
+
     def batches(self, sql: str) -> pa.RecordBatchReader:
         """The result in parts, for what may be larger than the memory."""
         return self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)

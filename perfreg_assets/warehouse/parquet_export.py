@@ -9,6 +9,7 @@ from pathlib import Path
 from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.literals import quoted
 from perfreg_assets.whole_files import whole_file
 
 _VIEWS = """
@@ -59,12 +60,12 @@ def _export_one(reader: Reader, folder: Path, name: str) -> Iterator[Written]:
     types = dict(reader.rows(_COLUMNS, [name]))
     lists = [column for column, kind in types.items() if _is_plain_list(kind)]
     selected = ", ".join(_selected(column, kind) for column, kind in types.items())
-    yield _write(reader, folder / f"{name}.parquet", name, f"SELECT {selected} FROM marts.{_quoted(name)}")
+    yield _write(reader, folder / f"{name}.parquet", name, f"SELECT {selected} FROM marts.{quoted(name)}")
     keys = [column for column, kind in types.items() if _is_simple(kind) and column not in ("position", "value")]
     for column in lists:
         query = (
-            f"SELECT {', '.join(_quoted(key) for key in keys)}, generate_subscripts({_quoted(column)}, 1) AS position, "
-            f"unnest({_quoted(column)}) AS value FROM marts.{_quoted(name)}"
+            f"SELECT {', '.join(quoted(key) for key in keys)}, generate_subscripts({quoted(column)}, 1) AS position, "
+            f"unnest({quoted(column)}) AS value FROM marts.{quoted(name)}"
         )
         yield _write(reader, folder / f"{name}.{column}.parquet", name, query)
 
@@ -79,12 +80,8 @@ def _is_plain_list(kind: str) -> bool:
 
 def _selected(column: str, kind: str) -> str:
     if _is_simple(kind) or _is_plain_list(kind):
-        return _quoted(column)
-    return f"to_json({_quoted(column)})::VARCHAR AS {_quoted(column)}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        return quoted(column)
+    return f"to_json({quoted(column)})::VARCHAR AS {quoted(column)}"
 
 
 def _write(reader: Reader, path: Path, of: str, query: str) -> Written:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
+from perfreg_assets.warehouse import told_values
 from perfreg_assets.warehouse.connection import DAMAGE, Reader
 
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}  # the latter is PIVOT
@@ -41,43 +40,24 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
     """
     try:
         _require_reading(sql)
-        table = reader.arrow(sql)
+        found = reader.relation(sql)
+        table = told_values.with_all_of_it(found).to_arrow_table()
     except duckdb.Error as error:
         if _is_damage(error):
             raise
         raise ValueError(f"the query was refused: {' '.join(str(error).split())[:500]}") from error
-    names = _told_apart(table.column_names)
+    names = _told_apart(found.columns)
     try:
-        rows = _with_ns_as_text(table.rename_columns(names)).to_pylist()
+        rows = table.rename_columns(names).to_pylist()
     except OverflowError as error:  # Python's dates end there, DuckDB's do not
         raise ValueError(
             "the query was refused: a time or date in its result lies outside of the years 1 to 9999; "
             "cast it to text (the_column::VARCHAR)"
         ) from error
-    return [{name: _as_text(value) for name, value in row.items()} for row in rows], names
-
-
-def _with_ns_as_text(table: pa.Table) -> pa.Table:
-    """Python's times end at microseconds, and a trace's clock as a moment (`make_timestamp_ns(start_ns)`) does not."""
-    for place, field in enumerate(table.schema):
-        if (pa.types.is_timestamp(field.type) or pa.types.is_time(field.type)) and field.type.unit == "ns":
-            told = table.column(place).cast(pa.string()).to_pylist()
-            table = table.set_column(
-                place, field.name, pa.array([one and one.replace(" ", "T") for one in told], pa.string())
-            )
-    return table
-
-
-def _as_text(value: Any) -> Any:
-    """Durations and bytes are nothing in JSON and CSV: they are told in ISO 8601 (P5M2DT1.5S) and in hexadecimal."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if not isinstance(value, pa.MonthDayNano):
-        return value
-    months, days, ns = value
-    seconds = f"{Decimal(ns).scaleb(-9).normalize():f}"
-    date = (f"{months}M" if months else "") + (f"{days}D" if days else "")
-    return f"P{date}{f'T{seconds}S' if ns or not date else ''}"
+    kinds = {name: kind for name, kind in zip(names, found.types, strict=True) if told_values.is_told_otherwise(kind)}
+    for row in rows:
+        row.update({name: told_values.told(row[name], kind) for name, kind in kinds.items()})
+    return rows, names
 
 
 def _is_damage(error: duckdb.Error) -> bool:
