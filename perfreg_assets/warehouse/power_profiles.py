@@ -165,8 +165,9 @@ _BY_THIS_OR_NONE = f"{_BY_THE_DEVICE} AND (runs.profile_id = $2 OR runs.profile_
 _OUTDATED = """
 SELECT runs.run_id
 FROM core.energy_runs AS runs
+JOIN core.runs AS known USING (run_no)
 LEFT JOIN core.traces AS traces USING (run_no)
-WHERE {of} AND NOT coalesce(traces.is_trace_gone, false) AND traces.reduced_sha256 IS NULL
+WHERE {of} AND NOT known.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) AND traces.reduced_sha256 IS NULL
 ORDER BY runs.run_id
 """
 
@@ -208,6 +209,6 @@ def find(reader: Reader, name: str) -> ProfileRow | None:
 
 def listing(reader: Reader) -> Sequence[tuple[ProfileRow, int]]:
     """All that are stored, and how many runs were estimated by each."""
-    counts = dict(reader.rows("SELECT profile_id, count(*) FROM core.energy_runs GROUP BY profile_id"))
+    counts = dict(reader.rows("SELECT profile_id, run_count FROM marts.power_profiles"))
     rows = load(reader, _PROFILES, "true ORDER BY device_name NULLS LAST, added_at")
     return [(row, counts.get(row.profile_id, 0)) for row in rows]

@@ -13,7 +13,12 @@ SELECT
     profiles.active_ma,
     profiles.base_ma,
     profiles.capacity_mah,
-    (SELECT count(*) FROM core.energy_runs AS runs WHERE runs.profile_id = profiles.profile_id) AS run_count,
+    (
+        SELECT count(*)
+        FROM core.energy_runs AS costs
+        JOIN core.runs AS runs ON runs.run_no = costs.run_no
+        WHERE costs.profile_id = profiles.profile_id AND NOT runs.is_quarantined
+    ) AS run_count,
     profiles.added_at,
     profiles.removed_at
 FROM core.power_profiles AS profiles;

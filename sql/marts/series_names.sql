@@ -18,9 +18,10 @@ FROM (
     SELECT
         series.series,
         any_value(series.unit) AS unit,
-        count(*) FILTER (WHERE NOT series.is_missing) AS run_count,
-        count(*) FILTER (WHERE series.is_missing) AS missing_count
+        count(*) FILTER (WHERE NOT series.is_missing AND NOT runs.is_quarantined) AS run_count,
+        count(*) FILTER (WHERE series.is_missing AND NOT runs.is_quarantined) AS missing_count
     FROM core.time_series AS series
+    JOIN core.runs AS runs ON runs.run_no = series.run_no
     GROUP BY series.series
 ) AS named
 LEFT JOIN core.series_definitions AS known ON regexp_full_match(named.series, known.name_pattern);

@@ -13,7 +13,7 @@ import pytest
 
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import notifications, reviews, runs, series, verdicts
+from perfreg_assets.warehouse import notifications, power_profiles, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
 
@@ -384,6 +384,27 @@ def test_a_run_that_was_quarantined_after_it_was_read_is_in_no_level(sample_copy
         (after,) = writer.rows(level)
     assert after[0] == before[0] - 1
     assert after[1] < before[1]
+
+
+def test_a_run_that_was_quarantined_after_it_was_read_is_not_counted(sample_copy: Warehouse) -> None:
+    """It went on to count as one that has its series, and that was estimated by its power profile."""
+    with sample_copy.writing() as writer:
+        run_id, profile_id = writer.rows(
+            "SELECT run_id, profile_id FROM core.energy_runs WHERE profile_id IS NOT NULL ORDER BY run_id LIMIT 1"
+        )[0]
+        counts = (
+            "SELECT run_count FROM marts.series_names WHERE series = 'cpu_app'",
+            "SELECT run_count FROM marts.series_catalogue WHERE definition_name = 'cpu_app'",
+            f"SELECT run_count FROM marts.power_profiles WHERE profile_id = '{profile_id}'",
+        )
+        before = [writer.value(one) for one in counts]
+        runs.quarantine(writer, run_id, "trace_truncated", "cut off")
+        after = [writer.value(one) for one in counts]
+        listed = {row.profile_id: count for row, count in power_profiles.listing(writer)}
+        outdated = power_profiles.remove(writer, next(row for row, _ in power_profiles.listing(writer)))
+    assert after == [count - 1 for count in before]
+    assert listed[profile_id] == after[2]
+    assert run_id not in outdated
 
 
 @pytest.mark.parametrize(("detector", "way"), [("screens", "any_path"), ("iqr", "path")])
