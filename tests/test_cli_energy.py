@@ -158,7 +158,7 @@ def test_a_profile_that_is_given_is_told_to_be_of_another_chip_as_the_mart_says(
     assert result.stderr.startswith("estimated by given.xml (given)")
     assert ("of another device, no more than a guess" in result.stderr) is (share is not None)
     if share:
-        assert f"its tables have {share} of the cores' frequencies" in result.stderr
+        assert f"the cores were at frequencies of its tables in {share} of their busy time" in result.stderr
     with Warehouse(sample, lock_timeout_s=5).writing() as writer:
         profile, content = read_profile(given, nominal_voltage_v=3.85)
         power_profiles.keep(
@@ -180,6 +180,19 @@ def test_a_profile_that_is_given_is_told_to_be_of_another_chip_as_the_mart_says(
     priced = {(row["component"], row["scope"]): row["charge_mah"] for row in rows}
     assert priced == pytest.approx({key: charges[key] for key in priced})
     assert priced.keys() >= {("cpu_core", "app"), ("cpu_active", "others")}
+
+
+def test_how_far_a_forced_profile_fits_is_told_of_what_it_was_chosen_by(sample, tmp_path):
+    """Samples of the frequencies, not the busy time that `--profile` goes by: of one run that is another figure."""
+    warehouse = tmp_path / "perfreg.duckdb"
+    shutil.copy(sample, warehouse)
+    shutil.copytree(sample.with_suffix(".data"), warehouse.with_suffix(".data"))
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute(
+            "UPDATE core.energy_runs SET is_foreign_profile = true, fit_ratio = 0.6 WHERE run_id = 'shop-0000'"
+        )
+    result = run("energy", "shop-0000", warehouse=warehouse)
+    assert "its tables have 60 % of the samples of the cores' frequencies" in result.stderr
 
 
 def test_a_profile_given_for_a_run_without_times_in_state_says_what_the_trace_lacks(sample, tmp_path):

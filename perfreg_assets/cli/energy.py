@@ -15,7 +15,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.power_profile import PowerProfile
-    from perfreg_assets.model.energies import Report
+    from perfreg_assets.model.energies import Fit, Report
     from perfreg_assets.warehouse.method_logs import MethodLogChargeRow, MethodLogRow
     from perfreg_assets.warehouse.power_profiles import StoredProfile
 
@@ -172,16 +172,24 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _fit_told(fit: Fit | None, of_samples: float | None) -> list[str]:
+    """How far the profile fits, and of what that is the share: a trace's samples are not the busy time."""
+    if fit is not None:
+        return [f"the cores were at frequencies of its tables in {100 * fit.fit_ratio:.0f} % of their busy time"]
+    if of_samples is None:
+        return []
+    return [f"its tables have {100 * of_samples:.0f} % of the samples of the cores' frequencies"]
+
+
 def _told_by(found: Report, given: str | None) -> str:
     """One line: by what it was estimated, the profile of the given file or the run's own, and how good that is."""
     from perfreg_assets.methods.power_doubts import power_doubts
 
     state, fit = found.state, found.fit
-    is_foreign, fit_ratio = (fit.is_foreign, fit.fit_ratio) if fit else (state.is_foreign_profile, state.fit_ratio)
     parts = [f"estimated by {given or state.profile_name} ({'given' if given else state.profile_origin})"]
-    if is_foreign:
+    if fit.is_foreign if fit else state.is_foreign_profile:
         parts.append("of another device, no more than a guess")
-        parts += [f"its tables have {100 * fit_ratio:.0f} % of the cores' frequencies"] if fit_ratio is not None else []
+        parts += _fit_told(fit, state.fit_ratio)
     if state.profile_doubt and not given:
         parts.append(f"perhaps another chip's: {state.profile_doubt}")
     parts += power_doubts(state.late_ratio, fit.outside_ratio if fit else state.outside_ratio)
