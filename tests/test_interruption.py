@@ -79,6 +79,17 @@ def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body, num
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)
+@pytest.mark.parametrize("body", ["sleeps", "does not hear it", "takes it for a failure"])
+def test_a_command_that_keeps_nothing_on_the_way_does_not_say_so(tmp_path, body, number):
+    """`inspect` and `evaluate` told that what was done is kept, and begin anew."""
+    program = HEED + COMMAND.format(body=BODIES[body]).replace('example=""', 'example="", begins_anew=True')
+    arguments = [sys.executable, "-c", program, "deaf", "--warehouse", str(tmp_path / "perfreg.duckdb")]
+    ended = interrupted(arguments, lambda process: process.stdout.readline(), number)
+    status, told = TOLD[number]
+    assert (ended.returncode, ended.stderr) == (status, f"{told.partition(';')[0]}\n")
+
+
 def test_ctrl_c_while_a_command_is_being_loaded_is_one_line_too():
     program = """
 import os, signal, sys

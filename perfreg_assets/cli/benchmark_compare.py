@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
 
 
-@command("compare", example="perfreg bench compare 1.4.0 1.5.0 --app com.rig.shop", group=bench)
+@command("compare", example="perfreg bench compare 1.4.0 1.5.0 --app com.rig.shop", group=bench, begins_anew=True)
 @click.argument("a")
 @click.argument("b")
 @click.option("--app", help="Of which app; default: the only one.")

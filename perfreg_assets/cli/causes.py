@@ -29,7 +29,7 @@ _COLUMNS = {
 _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls", "mean_ms", "max_ms", "kind")
 
 
-@command("causes", example="perfreg causes notes-011")
+@command("causes", example="perfreg causes notes-011", begins_anew=True)
 @click.argument("run_id", metavar="RUN", required=False)
 @click.option(
     "--window",
@@ -363,7 +363,7 @@ def _moment(time_ms: int | None) -> str | None:
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
-@command("impact", example='perfreg impact "com.x.dao.LedgerDAO - executeSQL" --log now.txt.gz')
+@command("impact", example='perfreg impact "com.x.dao.LedgerDAO - executeSQL" --log now.txt.gz', begins_anew=True)
 @click.argument("method")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="In this log; default: the stored ones.")
 @click.option("--template", "template_text", type=PATTERN, metavar="T", help="What a line with a call looks like.")

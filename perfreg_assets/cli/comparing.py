@@ -35,7 +35,9 @@ _GROWN_SHOWN = 5
 _DRAWN_MAX = 6
 
 
-@command("compare", example="perfreg compare before/ after/ --app com.rig.shop --html difference.html")
+@command(
+    "compare", example="perfreg compare before/ after/ --app com.rig.shop --html difference.html", begins_anew=True
+)
 @click.argument("a", type=PATTERN)
 @click.argument("b", type=PATTERN)
 @click.option(

@@ -90,7 +90,7 @@ def doctor(settings: Settings, fix: bool, form: str) -> None:
         sys.exit(1)
 
 
-@command("backup", example="perfreg backup perfreg-backup.tar")
+@command("backup", example="perfreg backup perfreg-backup.tar", begins_anew=True)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(settings: Settings, file: Path) -> None:
     """Writes the whole warehouse, with the values beside it, into one file; writers may go on meanwhile.

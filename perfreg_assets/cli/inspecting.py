@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PROCESSES_SHOWN = 8
 
 
-@command("inspect", example="perfreg inspect trace.perfetto-trace.gz --app com.rig.shop")
+@command("inspect", example="perfreg inspect trace.perfetto-trace.gz --app com.rig.shop", begins_anew=True)
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--app", help="Application id; default: the process that may be an app and ran most.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)

@@ -28,6 +28,7 @@ class _Watch:
     """Of this process."""
 
     is_wanted: bool = False
+    goes_on: bool = True
     number: signal.Signals = signal.SIGINT
     ends: tuple[socket.socket, ...] = ()  # where the numbers of signals come out, and go in
     happened: threading.Event = field(default_factory=threading.Event)
@@ -42,8 +43,13 @@ def allow() -> None:
     _watch.is_wanted = True
 
 
-def hear() -> None:
-    """From here on Ctrl-C is a KeyboardInterrupt, if that was allowed: what begins now has something to keep."""
+def hear(*, goes_on: bool = True) -> None:
+    """From here on Ctrl-C is a KeyboardInterrupt, if that was allowed: what begins now may have something to keep.
+
+    Args:
+        goes_on: what was begun is gone on with by the same command, which `tell` says then.
+    """
+    _watch.goes_on = goes_on
     is_main = threading.current_thread() is threading.main_thread()
     if _watch.is_wanted and is_main and callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -95,16 +101,12 @@ def status() -> int:
     return 128 + _watch.number
 
 
-def tell(*, goes_on: bool = True) -> None:
-    """The one line, once.
-
-    Args:
-        goes_on: what was begun is gone on with by the same command.
-    """
+def tell() -> None:
+    """The one line, once."""
     happened()  # which signal it was
     if _watch.is_told.acquire(blocking=False):
         told = _TOLD[_watch.number]
-        terminal.fail(f"{told}; {_GOES_ON}" if goes_on else told)
+        terminal.fail(f"{told}; {_GOES_ON}" if _watch.goes_on else told)
 
 
 def _listen(heard: socket.socket, ends_soon: bool) -> None:

@@ -19,7 +19,7 @@ COLUMNS = ("kind", "unit", "size", "repeats", "share", "low", "high", "found", "
 USUAL, SURE = 0.8, 0.9
 
 
-@command("power", example="perfreg power --app com.rig.notes")
+@command("power", example="perfreg power --app com.rig.notes", begins_anew=True)
 @click.option("--app", type=PATTERN, required=True, help="The application id.")
 @click.option("--onsets", type=click.IntRange(1), default=2, show_default=True, help="Of each injection, per run.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)

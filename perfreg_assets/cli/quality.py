@@ -20,6 +20,7 @@ from perfreg_assets.settings import Settings
 @command(
     "evaluate",
     example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --omega 0 0.5 1 1.5 --out result.json",
+    begins_anew=True,
 )
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(

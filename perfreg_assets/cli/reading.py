@@ -278,7 +278,9 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
         terminal.say(sentence)
 
 
-@command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')
+@command(
+    "sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"', begins_anew=True
+)
 @click.argument("query", type=ANY_TEXT, required=False)
 @click.option(
     "--file", "-f", "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),

@@ -72,13 +72,15 @@ def _is_number(text: str) -> bool:
 
 
 def command(
-    name: str, *, example: str, group: click.Group | None = None, ends_itself: bool = False
+    name: str, *, example: str, group: click.Group | None = None, ends_itself: bool = False, begins_anew: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1, Ctrl-C one
     line and 130, SIGTERM 143.
 
     Args:
         ends_itself: it has something to do when it is interrupted: a device to clean up, servers to stop.
+        begins_anew: it stores nothing, or only when it is done: interrupted, it has kept nothing that could be gone on
+            with.
     """
 
     def decorate(body: Callable[..., Any]) -> click.Command:
@@ -90,7 +92,7 @@ def command(
         @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
         @functools.wraps(body)
         def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
-            interruption.hear()
+            interruption.hear(goes_on=not (ends_itself or begins_anew))
             if not ends_itself:
                 interruption.begin()
             settings: Settings | None = None
@@ -100,7 +102,7 @@ def command(
                 tell_disagreements(settings)
                 body(settings, **options)
             except KeyboardInterrupt:
-                interruption.tell(goes_on=not ends_itself)
+                interruption.tell()
                 sys.exit(interruption.status())
             except OutputError:  # nothing that the command did: the process tells it
                 raise
