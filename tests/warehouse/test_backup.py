@@ -11,13 +11,15 @@ import subprocess
 import sys
 import tarfile
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import PathStep
+from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.backup import backup, restore
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.data_folder import DataFolder
@@ -332,11 +334,32 @@ def test_tidying_leaves_what_a_replaced_warehouse_names(sample_copy, tmp_path):
     files = set(Path(sample_copy.data.root).rglob("*.parquet"))
     for path in files:
         os.utime(path, (1, 1))
-    assert tidy(sample_copy).deleted == 0
+    assert tidy(sample_copy, grace=timedelta(0)).deleted == 0
     assert files <= set(Path(sample_copy.data.root).rglob("*.parquet"))
     [aside] = replaced(sample_copy.path)
     aside.write_bytes(b"damaged")  # of no use any more, nor is what it names
-    assert tidy(sample_copy).deleted > 0
+    assert tidy(sample_copy, grace=timedelta(0)).deleted > 0
+
+
+def test_a_run_that_is_corrected_after_a_restore_has_its_rows_once(sample_copy, tmp_path):
+    """Its values lay in the folder by the month that it had before, which the restored warehouse did not know."""
+    path = (PathStep(0, 1, "a", "home", "tap"), PathStep(1, 2, "b", "list", "tap"))
+    backup(sample_copy, tmp_path / "earlier.tar")
+    for month in (10, 11):
+        with sample_copy.writing() as writer:
+            given = runs.RunRow(
+                run_id="late", folder_name="late", content_hash="c", partition_key="shop@1", app="shop",
+                version_name="1", config_hash="c", started_at=datetime(2026, month, 1, tzinfo=UTC), path=path,
+            )  # fmt: skip
+            runs.upsert(writer, [given])
+            assert writer.value("SELECT count(*) FROM marts.run_paths WHERE run_id = 'late'") == len(path)
+        if month == 10:
+            restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True)
+    for aside in replaced(sample_copy.path):
+        aside.unlink()
+    tidy(sample_copy, grace=timedelta(0))
+    with sample_copy.reading() as reader:
+        assert reader.value("SELECT count(*) FROM marts.run_paths WHERE run_id = 'late'") == len(path)
 
 
 @pytest.fixture
