@@ -275,12 +275,17 @@ def _write_page(made: Reduction, settings: Settings, *, stays: bool) -> bool:
 
 
 def _store(made: Reduction, settings: Settings, *, stays: bool) -> bool:
-    """Whether the warehouse was given it: a row that is there may stay."""
+    """Whether the warehouse was given it: a row that is there may stay, and that of a run's own trace does."""
     from perfreg_assets.model.reduction_document import row_of
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
+        if run_id := reductions.run_reduced_in_place(writer, made.told["original_sha256"]):
+            terminal.note(
+                f"{_name(made)}: of run {run_id}, whose own trace was reduced in its place; that is what is stored"
+            )
+            return False
         if stays and reductions.is_stored(writer, made.told["original_sha256"], made.told["sha256"]):
             return False
         reductions.store(writer, row_of(made))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.file_stamps import bytes_elsewhere
-from perfreg_assets.model import freshness
+from perfreg_assets.model import freshness, reduced_in_place
 from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.reduction_document import row_of
 from perfreg_assets.model.references import learned_of, reference_of, require_usable
@@ -25,7 +25,8 @@ from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.reduced import DOCUMENT
+from perfreg_assets.traces.gate import sha256_of
+from perfreg_assets.traces.reduced import DOCUMENT, is_reduced_file
 from perfreg_assets.warehouse import archive as table
 from perfreg_assets.warehouse import reductions, references, settings_table
 from perfreg_assets.warehouse import runs as run_table
@@ -132,6 +133,7 @@ def _archive_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str] |
                 _put_in_place(settings.runs_dir / run_id, row)
         due = due_runs(reader, settings, keys)
         rows = run_table.find(reader, due.run_ids, with_path=False)
+    rows = _without_reduced(warehouse, settings, rows)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
     for row in rows.values():
         groups[row.app or "", row.config_hash or ""].append(row)
@@ -149,6 +151,17 @@ def _archive_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str] |
                 row.run_id, reason=f"{_trace(row, settings)}: {Reason.TRACE_FILE_MISSING.sentence}"
             ))  # fmt: skip
     return Archiving(done, due.in_exchange)
+
+
+def _without_reduced(warehouse: Warehouse, settings: Settings, rows: dict[str, RunRow]) -> dict[str, RunRow]:
+    """The runs without those whose traces are reduced ones already, of which a restored warehouse is told."""
+    traces = {run_id: _trace(row, settings) for run_id, row in rows.items()}
+    reduced = {run_id: sha256_of(trace) for run_id, trace in traces.items() if is_reduced_file(trace)}
+    if reduced:
+        with warehouse.writing() as writer:
+            for run_id, sha256 in reduced.items():
+                reduced_in_place.note(writer, rows[run_id], traces[run_id], sha256)
+    return {run_id: row for run_id, row in rows.items() if run_id not in reduced}
 
 
 def _trace(row: RunRow, settings: Settings) -> Path:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from perfreg_assets.advance import Count
-from perfreg_assets.model import profile_shelf, readiness, readings
+from perfreg_assets.model import profile_shelf, readiness, readings, reduced_in_place
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -126,7 +126,10 @@ def _keep(
         gone = _no_more(writer, rows, found, Reason.TRACE_FILE_MISSING)
         trace_table.note_gone(writer, gone, is_gone=True)
         reduced = _no_more(writer, rows, found, Reason.TRACE_REDUCED)
-        archive.note_found_reduced(writer, {run_id: found[run_id].health.sha256 or "" for run_id in reduced})
+        for row in rows:
+            if row.run_id in reduced:
+                trace = settings.runs_dir / row.run_id / (row.trace_file or "")
+                reduced_in_place.note(writer, row, trace, found[row.run_id].health.sha256 or "")
         rows = [row for row in rows if row.run_id not in gone | reduced]
         found = {row.run_id: found[row.run_id] for row in rows}
         readings.store(writer, [readings.reading_of(row, found[row.run_id], settings) for row in rows])

@@ -99,6 +99,17 @@ def reduced_before(folder: Path, path: Path, facts: FileFacts, parameters: Mappi
     return ReducedBefore(written, path, told)
 
 
+def document_of(written: Path) -> ReducedBefore | None:
+    """What is told of a reduced trace that lies where its original lay; None where nothing usable is beside it."""
+    document = written.with_name(DOCUMENT)
+    if not document.exists():
+        return None
+    try:
+        return ReducedBefore(written, written, _read(document))
+    except Rejected:  # of another trace, by hand, or cut off: it tells nothing of this one
+        return None
+
+
 def require_same(target: Path, sha256: str) -> None:
     """
     Raises:

@@ -57,6 +57,20 @@ class ReductionRow:
 REDUCTIONS = Table("core.reductions", ReductionRow, ("original_sha256",), ("original_sha256",))
 
 
+_IN_PLACE = """
+SELECT reduced.run_id
+FROM core.reductions AS reduced
+JOIN core.traces AS traces ON traces.run_id = reduced.run_id AND traces.reduced_sha256 = reduced.reduced_sha256
+WHERE reduced.is_in_place AND reduced.original_sha256 = ?
+"""
+
+
+def run_reduced_in_place(reader: Reader, original_sha256: str) -> str | None:
+    """The run whose own trace was this one, and is a reduced one now."""
+    found = reader.value(_IN_PLACE, [original_sha256])
+    return None if found is None else str(found)
+
+
 def store(writer: Writer, row: ReductionRow) -> None:
     """Puts a reduction in place of an earlier one of the same trace; `run_id` is that of the run with this trace."""
     found = writer.rows(

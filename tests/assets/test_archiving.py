@@ -184,6 +184,47 @@ def test_storage_shows_what_was_saved(site, archived):
     assert site.rows("SELECT count(*) AS n FROM marts.trace_seconds WHERE process_running_s::VARCHAR <> '{}'")[0]["n"]
 
 
+def test_a_kept_copy_that_is_reduced_by_hand_leaves_what_is_known_of_the_runs_trace(site, archived):
+    """Its row took the place of the other one, and storage told the bytes of the whole trace again."""
+    _, done = archived
+    run_id = next(one.run_id for one in done if one.reason is None)
+    stored = "SELECT * FROM marts.storage WHERE kind = 'trace' ORDER BY run_id"
+    before = site.rows(stored), site.rows("FROM marts.reductions ORDER BY run_id")
+    copy = site.settings.home_dir / f"given-{run_id}"
+    (reference,) = {row["reference_name"] for row in before[1] if row["run_id"] == run_id}
+    given = ["--reference", reference, "--out", str(site.settings.home_dir / "by-hand"), "--store"]
+    given += ["--warehouse", str(site.settings.warehouse)]
+    for _ in range(2):
+        told = CliRunner().invoke(main, ["reduce", str(copy), *given])
+        assert told.exit_code == 0, told.output
+    assert f"of run {run_id}, whose own trace was reduced in its place; that is what is stored" in told.stderr
+    assert (site.rows(stored), site.rows("FROM marts.reductions ORDER BY run_id")) == before
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_what_was_reduced_and_a_restored_warehouse_does_not_know_is_found(site, archived, is_told):
+    stored = "SELECT run_id, stored_bytes, saved_bytes FROM marts.storage WHERE kind = 'trace' ORDER BY run_id"
+    windows = "SELECT count(*) AS n, sum(event_count) AS events FROM marts.trace_windows WHERE run_id IS NOT NULL"
+    before = site.rows(stored), site.rows(windows)
+    reduced = [one.run_id for one in archived[1] if one.reason is None]
+    documents = [files(site)[run_id].parent / DOCUMENT for run_id in reduced]
+    with site.warehouse.writing() as writer:
+        kept = writer.arrow("FROM core.reductions")
+        writer.execute("UPDATE core.traces SET reduced_sha256 = NULL")
+        writer.execute("DELETE FROM core.reductions")
+    for document in documents if not is_told else ():
+        document.rename(document.with_suffix(".away"))
+    assert archive_due(site.warehouse, site.settings).done == []
+    assert ((site.rows(stored), site.rows(windows)) == before) is is_told
+    states = site.rows("SELECT run_id FROM marts.runs WHERE is_trace_reduced ORDER BY run_id")
+    assert [row["run_id"] for row in states] == sorted(reduced)
+    for document in documents if not is_told else ():
+        document.with_suffix(".away").rename(document)
+    with site.warehouse.writing() as writer:
+        writer.execute("DELETE FROM core.reductions")
+        writer.execute_with(kept, "INSERT INTO core.reductions BY NAME FROM staged_rows")
+
+
 def test_a_page_says_what_was_reduced_and_causes_do_not_read_what_is_left(site, archived):
     _, done = archived
     run_id = next(one.run_id for one in done if one.reason is None)
