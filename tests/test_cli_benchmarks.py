@@ -368,6 +368,22 @@ def test_of_a_benchmark_that_failed_it_is_told_which_it_is(tmp_path):
     ]
 
 
+def test_of_a_benchmark_whose_name_is_too_long_it_is_told_what_it_is_of(tmp_path):
+    """Only the short end of its name told so: area, benchmark and metric were NULL."""
+    foreign, path = tmp_path / "google.json", tmp_path / "p.duckdb"
+    long = {"name": f"disk/{'b' * 600}", "run_type": "iteration", "error_occurred": True, "error_message": "no file"}
+    foreign.write_text(json.dumps({"context": {"num_cpus": 4, "library_build_type": "release"}, "benchmarks": [long]}))
+    run("import", foreign, "--app", "a", "--app-version", "1", "--area", "c" * 600, warehouse=path)
+    query = "SELECT area, benchmark, params IS NULL AS is_unknown, metric FROM marts.benchmark_results ORDER BY metric"
+    queried = CliRunner().invoke(main, ["sql", query, "--format", "json", "--warehouse", str(path)])
+    rows = json.loads(queried.stdout)
+    assert [row["metric"] for row in rows] == ["cpu_time", "real_time"]
+    assert {row["is_unknown"] for row in rows} == {True}  # "{}" would say that it has none
+    for row in rows:
+        assert (row["area"][:9], row["benchmark"][:9]) == ("c" * 9, "disk/bbbb")
+        assert max(len(row["area"]), len(row["benchmark"])) <= 500
+
+
 def test_variants_of_a_suite_are_compared(tmp_path):
     path = tmp_path / "p.duckdb"
     extra = ("--option", "adequacy_ms=0", "--variant", "a", "--variant", "b:launches=3")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from perfreg_assets.benchmarks.result_file import read_result_file
-from perfreg_assets.benchmarks.results import NAME_LENGTH_MAX, Invalid, Result, ResultFile
+from perfreg_assets.benchmarks.results import NAME_LENGTH_MAX, Invalid, Named, Result, ResultFile, shortened
 from perfreg_assets.moments import in_utc
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
@@ -276,8 +276,14 @@ def _score(run: BenchmarkRunRow, one: Result) -> MeasurementRow:
 def _no_score(run: BenchmarkRunRow, one: Invalid) -> MeasurementRow:
     """There is no row of a result that would say what it is of: its measurement does."""
     row = _measurement(run, one.name, one.unit, one.worse, None, f"{one.detail}: {one.reason.sentence}")
-    told = {"of": asdict(one.of)} if len(one.of.name) <= NAME_LENGTH_MAX else {}
-    return replace(row, provenance={**(row.provenance or {}), **told})
+    return replace(row, provenance={**(row.provenance or {}), "of": _told(one.of)})
+
+
+def _told(of: Named) -> dict[str, Any]:
+    """What a result is of; where that is too long for a name each part as far as there is room, and the parameters,
+    however many they are, not at all."""
+    told: dict[str, Any] = {part: shortened(getattr(of, part)) for part in ("benchmark", "area", "metric")}
+    return told if len(of.name) > NAME_LENGTH_MAX else {**told, "params": dict(of.params)}
 
 
 def _result(run_id: str, one: Result) -> ResultRow:
