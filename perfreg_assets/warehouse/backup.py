@@ -11,7 +11,6 @@ import errno
 import io
 import os
 import tarfile
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -134,15 +133,17 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
     """
     if warehouse.is_there and not is_replacing:
         raise Rejected(Reason.WAREHOUSE_EXISTS, str(warehouse.path))
-    parent = warehouse.path.parent
-    with ExitStack() as stack:
-        with refused_where_unwritable(parent):
-            parent.mkdir(parents=True, exist_ok=True)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=parent, prefix=".restoring-"))
-        database = Path(folder) / _DATABASE
+    parent, database = warehouse.path.parent, part_beside(warehouse.path)
+    with refused_where_unwritable(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_dead_parts(parent)  # of restores that were killed: each is as large as the warehouse
+        database.touch()
+    try:
         with _reading(source) as archive:
             run_count, names = _unpack(archive, database, warehouse)
         replaced = warehouse.take_over(database, before=lambda: _complete(source, names, warehouse))
+    finally:
+        database.unlink(missing_ok=True)
     return Backup(run_count, len(names), source.stat().st_size, replaced)
 
 

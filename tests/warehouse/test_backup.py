@@ -192,7 +192,7 @@ def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
     }
     with new_warehouse.writing() as writer:  # and it is one that goes on
         writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'x')")
-    assert not list(new_warehouse.path.parent.glob(".restoring-*"))
+    assert not list(new_warehouse.path.parent.glob(".*"))
 
 
 def test_a_warehouse_that_is_there_stays_unless_told_otherwise(kept, warehouse, sample):
@@ -284,6 +284,8 @@ def test_a_restore_that_is_killed_leaves_the_old_or_the_new_one(sample_copy, tmp
     assert run_ids(sample_copy) == restored
     assert old in [run_ids(sample_copy, one) for one in replaced(sample_copy.path)]
     assert not sample_copy.has_unpublished
+    left = [one.name for one in sample_copy.path.parent.iterdir() if one.name.startswith(".")]
+    assert left == [], "what the killed one unpacked is as large as the warehouse"
     add_run(sample_copy, "another")  # what may have fewer runs is the one that was restored
     with pytest.raises(Rejected) as caught, sample_copy.writing() as writer:
         writer.execute("DELETE FROM core.runs WHERE run_id = 'another'")
