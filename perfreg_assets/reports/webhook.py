@@ -5,14 +5,21 @@ from __future__ import annotations
 import io
 import json
 import logging
+import socket
+import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 
 from perfreg_assets.reasons import Reason, Rejected
+
+if TYPE_CHECKING:
+    from urllib3.connection import HTTPConnection
 
 LOG = logging.getLogger(__name__)
 
@@ -39,6 +46,51 @@ class _Body(io.BytesIO):
                 raise
             self.is_out = True
         return super().read(size)
+
+
+class _InTime(HTTPAdapter):
+    """Waits for an answer's status and headers as long as the timeout says, however many pieces they come in: of
+    itself it waits so long for each byte of them.
+
+    Attributes:
+        is_late: an answer was cut off so. A status that was there by then counts, like one with all its headers.
+    """
+
+    is_late = False
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__()
+        self._timeout_s = timeout_s
+
+    def get_connection_with_tls_context(self, *args: Any, **named: Any) -> Any:
+        pool = super().get_connection_with_tls_context(*args, **named)
+        pool.ConnectionCls = _cut_off_late(pool.ConnectionCls, self)
+        return pool
+
+    def cut_off(self, connection: HTTPConnection) -> None:
+        self.is_late = True
+        with suppress(OSError):  # it is over meanwhile
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def watch(self, connection: HTTPConnection) -> threading.Timer:
+        watcher = threading.Timer(self._timeout_s, self.cut_off, [connection])
+        watcher.daemon = True
+        watcher.start()
+        return watcher
+
+
+def _cut_off_late(kind: Any, adapter: _InTime) -> Any:
+    """The pool's class of connections, whose answers the adapter watches."""
+
+    class Connection(kind):  # type: ignore[misc]
+        def getresponse(self) -> Any:
+            watcher = adapter.watch(self)
+            try:
+                return super().getresponse()
+            finally:
+                watcher.cancel()
+
+    return Connection
 
 
 def refuse_unusable(url: str) -> None:
@@ -82,21 +134,24 @@ def post(
     problem = ""
     for attempt in range(1, attempts + 1):
         wait = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S)
-        body = _Body(content, goes_out)
+        body, in_time = _Body(content, goes_out), _InTime(timeout_s)
         try:
-            answer = requests.post(
-                url,
-                data=body,
-                headers={"Content-Type": "application/json"},
-                timeout=timeout_s,
-                allow_redirects=False,
-                stream=True,
-            )
+            with requests.Session() as session:
+                for scheme in ("http://", "https://"):
+                    session.mount(scheme, in_time)
+                answer = session.post(
+                    url,
+                    data=body,
+                    headers={"Content-Type": "application/json"},
+                    timeout=timeout_s,
+                    allow_redirects=False,
+                    stream=True,
+                )
         except requests.exceptions.RequestException as error:
             if body.problem is not None:
                 raise body.problem from None
             if body.is_out:
-                is_late = isinstance(error, requests.exceptions.Timeout)
+                is_late = in_time.is_late or isinstance(error, requests.exceptions.Timeout)
                 lost = f"did not answer within {timeout_s:g} s" if is_late else "closed the connection unanswered"
                 raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} {lost}") from error
             if not isinstance(error, requests.exceptions.ConnectionError):

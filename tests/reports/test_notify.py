@@ -27,7 +27,7 @@ REGRESSION = Regression(
 
 class Webhook:
     """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer, 'drip' answers 200 and
-    goes on with it slowly."""
+    goes on with it slowly, 'drip headers' with its headers, 'drip status' with the status already."""
 
     def __init__(self) -> None:
         self.script: list[int | str] = []
@@ -54,6 +54,13 @@ class Webhook:
                     with suppress(OSError):
                         while not hook.release.wait(0.1):
                             self.wfile.write(b"x")
+                    self.close_connection = True
+                    return
+                if step in ("drip headers", "drip status"):
+                    with suppress(OSError):
+                        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: " if step == "drip headers" else b"HTTP/1.1 20")
+                        while not hook.release.wait(0.1):
+                            self.wfile.write(b" ")
                     self.close_connection = True
                     return
                 if step == "cut":
@@ -198,6 +205,19 @@ def test_a_lost_answer_is_uncertain_and_never_sent_again(webhook, pauses, loss):
         post(webhook.url, {"text": "x"}, attempts=4, timeout_s=0.3, sleep=pauses.append)
     assert caught.value.reason is Reason.NOTIFICATION_UNCERTAIN
     assert len(webhook.received) == 1
+
+
+def test_a_receiver_that_drips_holds_nobody_for_longer_than_the_timeout(webhook, pauses):
+    """Each byte of a header was waited for as long again."""
+    webhook.script = ["drip headers", "drip status"]
+    begin = time.monotonic()
+    assert post(webhook.url, {}, attempts=3, timeout_s=1, sleep=pauses.append) == 1  # by its status
+    with pytest.raises(Rejected) as caught:
+        post(webhook.url, {}, attempts=3, timeout_s=1, sleep=pauses.append)
+    assert time.monotonic() - begin < 10
+    assert caught.value.reason is Reason.NOTIFICATION_UNCERTAIN
+    assert "did not answer within 1 s" in str(caught.value)
+    assert (len(webhook.received), pauses) == (2, [])
 
 
 def test_a_receiver_that_shows_no_certificate_got_nothing(webhook, pauses):
