@@ -14,6 +14,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -146,10 +147,8 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
-    contents = {
-        run.trace_content_sha256 for run in rows.values() if not run.is_quarantined and run.trace_content_sha256
-    }
-    run_table.forget_refused(writer, mended, contents, {one.run_id for one in registrations if one.rejected})
+    taken = [run for run in rows.values() if not run.is_quarantined]
+    run_table.forget_refused(writer, mended, taken, {one.run_id for one in registrations if one.rejected})
     accepted = {one.run_id for one in registrations if not one.rejected}
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
     trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
@@ -380,6 +379,7 @@ def _quarantine(
         reason_code=rejected.reason.code,
         reason=str(rejected),
         trace_content_sha256=_own_trace(one, rejected, known),
+        trace_sha256=one.claims.get("trace_sha256"),
     )
     earlier = known.get(run_id)
     is_new = earlier is None or (earlier.content_hash, earlier.reason_code) != (one.fingerprint, row.reason_code)
@@ -401,14 +401,13 @@ def _is_of_same_folder(one: Examined, row: run_table.RunRow) -> bool:
 def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
-    try:
+    document: Any = None
+    with suppress(OSError, ValueError, RecursionError):  # nothing readable to claim; the refusal itself is named
         text = read_regular(path, settings.run_json_max_bytes).decode("utf-8-sig")
-        document: Any = json.loads(text, object_pairs_hook=once_only)
+        document = json.loads(text, object_pairs_hook=once_only)
         json.dumps(document, ensure_ascii=False).encode("utf-8")
-    except (OSError, ValueError, RecursionError):
-        return {}  # nothing readable to claim; the refusal itself is already named
     if not isinstance(document, dict):
-        return {}
+        document = {}
     claims = {
         key: document[key]
         for key in ("run_id", "app", "version_name")
@@ -416,19 +415,30 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     }
     if not RUN_ID.fullmatch(claims.get("run_id", "")):
         claims.pop("run_id", None)
-    if not document.get("run_id") and (of_trace := _id_of_trace(folder, document.get("trace"))):
-        claims["run_id"] = of_trace
+    if sha256 := _trace_sha256(folder, document.get("trace", _only_trace(folder))):
+        claims["trace_sha256"] = sha256
+        if document.get("trace") and not document.get("run_id"):  # mended and given again it takes its own place
+            claims["run_id"] = id_of_trace(sha256)
     return claims
 
 
-def _id_of_trace(folder: Path, name: Any) -> str | None:
-    """The id of a run that states none: mended and given again it takes its own place, and no second one."""
+def _only_trace(folder: Path) -> str | None:
+    """What the trace of a folder must be whose run.json names none."""
+    try:
+        names = [path.name for path in folder.iterdir() if path.name.endswith(TRACE_SUFFIXES)]
+    except OSError:
+        return None
+    return names[0] if len(names) == 1 else None
+
+
+def _trace_sha256(folder: Path, name: Any) -> str | None:
+    """By which a folder that was refused is known once it is mended, whatever id it states then."""
     if not isinstance(name, str) or leads_out(name):
         return None
     try:
         with open_regular(folder / name) as file:
-            return id_of_trace(hashlib.file_digest(file, "sha256").hexdigest())
-    except (OSError, ValueError):  # not there, or no name of a file: it has no id before it is
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):  # not there, or no name of a file: it is known by nothing before it is
         return None
 
 

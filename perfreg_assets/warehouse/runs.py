@@ -363,18 +363,28 @@ def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> No
     writer.execute(f"UPDATE core.distances SET is_latest = false WHERE is_latest AND {of_run}")
 
 
-def forget_refused(writer: Writer, run_ids: Collection[str], contents: Iterable[str], kept: Iterable[str]) -> None:
+def forget_refused(writer: Writer, run_ids: Collection[str], taken: Sequence[RunRow], kept: Iterable[str]) -> None:
     """Deletes rows of folders that were refused and are runs of their own now; what somebody reviewed stays.
 
     Args:
         run_ids: what they were refused as.
-        contents: SHA-256 of the content of traces that are runs of their own now, whatever id these had stated before.
+        taken: runs, by whose traces such folders are known, whatever ids they stated then.
         kept: of what was refused just now.
     """
     writer.execute(
         "DELETE FROM core.runs WHERE is_quarantined "
         "AND (run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
-        "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[]))) "
+        "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
+        # A run that was quarantined when its trace was read names that file: it is no folder that was refused.
+        "OR trace_file IS NULL "
+        "AND (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[]))) "
         "AND run_id NOT IN (SELECT unnest($kept::VARCHAR[])) AND run_id NOT IN (SELECT run_id FROM core.reviews)",
-        {"ids": sorted(run_ids), "refused": REFUSED, "contents": sorted(contents), "kept": sorted(kept)},
+        {
+            "ids": sorted(run_ids),
+            "refused": REFUSED,
+            "contents": [run.trace_content_sha256 for run in taken if run.trace_content_sha256],
+            "folders": [run.folder_name for run in taken],
+            "files": [run.trace_sha256 for run in taken],
+            "kept": sorted(kept),
+        },
     )

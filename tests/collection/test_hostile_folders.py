@@ -170,6 +170,23 @@ def test_a_mended_folder_takes_the_place_of_the_refused_one(tmp_path, settings, 
         assert reader.rows("SELECT run_id, is_quarantined, reason_code FROM core.runs") == [(taken.run_id, False, None)]
 
 
+@pytest.mark.parametrize(
+    "refused", [json.dumps({**DOCUMENT, "run_id": "before", "started_at": "yesterday"}), "{", "[]", json.dumps({})]
+)
+def test_a_folder_that_is_mended_under_another_id_leaves_no_refused_row(tmp_path, settings, refused):
+    """What is no JSON states no id, and its row stood in quarantine for ever, too."""
+    folder, other = good(tmp_path / "x", "own"), good(tmp_path / "other", "other")
+    (other / TRACE).write_bytes(b"\x0a\x02\x08\x01" * 2)
+    for one in (folder, other):
+        (one / "run.json").write_text(refused)
+    registry.register([folder, other], settings, Warehouse.of(settings), to_key)
+    assert refused_rows(settings).keys() == {"x", "other"}
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": "own"}))
+    (taken,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert (taken.rejected, taken.run_id) == (None, "own")
+    assert refused_rows(settings).keys() == {"other"}
+
+
 def test_a_folder_refused_for_its_missing_trace_leaves_no_row_once_it_came(tmp_path, settings):
     folder = good(tmp_path / "x", "own")
     (folder / "run.json").write_text(json.dumps(DOCUMENT))
