@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
 
 from perfreg_assets.warehouse.literals import quoted
 
@@ -30,22 +31,22 @@ def with_all_of_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     return found.project(", ".join(f"#{place}{cast} AS {quoted(name)}" for place, (cast, name) in columns))
 
 
-def is_told_otherwise(kind: duckdb.DuckDBPyType) -> bool:
+def is_told_otherwise(kind: DuckDBPyType) -> bool:
     """Whether there is anything that `told` has to look at in values of this type."""
     return _has(kind, _TOLD_IN_PYTHON)
 
 
-def told(value: Any, kind: duckdb.DuckDBPyType) -> Any:
+def told(value: Any, kind: DuckDBPyType) -> Any:
     """A value as Python has it, of what a query's own type was before `with_all_of_it`."""
     if value is None:
         return None
+    parts = _parts(kind)
     if kind.id in ("list", "array"):
-        return [told(one, kind.children[0][1]) for one in value]
+        return [told(one, parts["child"]) for one in value]
     if kind.id == "struct":
-        return {name: told(value[name], child) for name, child in kind.children}
+        return {name: told(value[name], part) for name, part in parts.items()}
     if kind.id == "map":
-        (_, of_key), (_, of_value) = kind.children
-        return [(told(key, of_key), told(one, of_value)) for key, one in value]
+        return [(told(key, parts["key"]), told(one, parts["value"])) for key, one in value]
     return _told_alone(value, kind.id)
 
 
@@ -65,21 +66,26 @@ def _told_alone(value: Any, kind: str) -> Any:
     return f"P{date}{f'T{seconds}S' if ns or not date else ''}"
 
 
-def _has(kind: duckdb.DuckDBPyType, wanted: frozenset[str]) -> bool:
-    if kind.id in _NESTED:
-        return any(_has(child, wanted) for _, child in kind.children if not isinstance(child, int))
-    return kind.id in wanted
+def _has(kind: DuckDBPyType, wanted: frozenset[str]) -> bool:
+    return kind.id in wanted or any(_has(part, wanted) for part in _parts(kind).values())
 
 
-def _replaced(kind: duckdb.DuckDBPyType) -> str:
+def _parts(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
+    """The types of what is within a value; of what is told as a whole none."""
+    if kind.id not in _NESTED:
+        return {}
+    return {name: part for name, part in kind.children if isinstance(part, DuckDBPyType)}
+
+
+def _replaced(kind: DuckDBPyType) -> str:
     """The type's name with text in place of what would lose a part."""
+    parts = {name: _replaced(part) for name, part in _parts(kind).items()}
     if kind.id == "list":
-        return f"{_replaced(kind.children[0][1])}[]"
+        return f"{parts['child']}[]"
     if kind.id == "array":
-        (_, child), (_, size) = kind.children
-        return f"{_replaced(child)}[{size}]"
+        return f"{parts['child']}[{dict(kind.children)['size']}]"
     if kind.id == "struct":
-        return f"STRUCT({', '.join(f'{quoted(name)} {_replaced(child)}' for name, child in kind.children)})"
+        return f"STRUCT({', '.join(f'{quoted(name)} {part}' for name, part in parts.items())})"
     if kind.id == "map":
-        return f"MAP({', '.join(_replaced(child) for _, child in kind.children)})"
+        return f"MAP({parts['key']}, {parts['value']})"
     return "VARCHAR" if kind.id in _AS_TEXT else str(kind)
