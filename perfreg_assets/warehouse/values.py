@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
@@ -34,12 +35,35 @@ def store(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place
 
     Args:
         places: by the first key; what is not in it has no known place.
+
+    Raises:
+        Rejected: DATA_MISSING: of the files that rows name none is in this folder.
     """
+    if rows.num_rows:
+        _require_others(writer)
     file_of: dict[str, str] = {}
     for written in write(writer, kind, rows, places):
         register(writer, written)
         file_of |= dict.fromkeys(written.keys, written.file)
     return pa.array([file_of[key] for key in rows.column(kind.key).to_pylist()], pa.string())
+
+
+def _require_others(writer: Writer) -> None:
+    """Where the others are not, a new file would be lost to whoever looks where they are: a disk is not mounted, or a
+    command does without the PERFREG_DATA that others were given."""
+    for few in (" LIMIT 1", ""):  # of the latest one it is known at once
+        named = writer.rows(
+            "SELECT kind, app, month, values_file FROM core.value_files "
+            f"WHERE dropped_at IS NULL ORDER BY written_at DESC{few}"
+        )
+        names = (value_files.name_of(kind, Place(app, month), file) for kind, app, month, file in named)
+        if not named or any(map(writer.data.has, names)):
+            return
+    detail = (
+        f"{writer.data.root} holds none of the {how_many(len(named), 'file')} of values; nothing is written there: "
+        "see that its disk is there, and that PERFREG_DATA names the folder that it named before"
+    )
+    raise Rejected(Reason.DATA_MISSING, detail)
 
 
 def write(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> Iterator[Written]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import barycenters, discords, joining, paths, runs, series, value_files
+from perfreg_assets.warehouse import barycenters, discords, joining, paths, runs, series, settings_table, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 from perfreg_assets.warehouse.queries import run_query
 
@@ -337,3 +337,25 @@ def test_files_are_cut_at_a_size_and_runs_are_not_torn(warehouse: Warehouse, mon
         for (run_id, name), row in series.find(writer, [f"run-{number:03d}" for number in range(20)]).items():
             assert row.values is not None
             assert row.values.tobytes() == _values(int(run_id[-3:]), name).tobytes()
+
+
+def test_values_are_written_only_where_the_others_lie(tmp_path: Path) -> None:
+    """A disk that is not mounted, a command without PERFREG_DATA: what it wrote would be nowhere for all others."""
+    there = Warehouse(tmp_path / "w.duckdb", lock_timeout_s=10, data=str(tmp_path / "disk" / "data"))
+    with there.writing() as writer:
+        _store(writer, 1)
+    elsewhere = Warehouse(there.path, lock_timeout_s=10, data=str(tmp_path / "forgotten"))
+    away = (tmp_path / "disk").rename(tmp_path / "away")
+    for warehouse in (elsewhere, there):
+        refused = pytest.raises(Rejected, match=r"holds none of the .* PERFREG_DATA")
+        with refused as caught, warehouse.writing() as writer:
+            _store(writer, 2)
+        assert caught.value.reason is Reason.DATA_MISSING
+        with warehouse.writing() as writer:  # what needs no values goes on
+            settings_table.change(writer, "omega", "1.25", "", changed_by="somebody")
+    shutil.rmtree(tmp_path / "disk")
+    away.rename(tmp_path / "disk")
+    with there.writing() as writer:
+        _store(writer, 2)
+    with there.reading() as reader:
+        _check_everything(reader, range(1, 3))
