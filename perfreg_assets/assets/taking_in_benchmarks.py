@@ -1,6 +1,7 @@
 """Taking in folders of benchmark results from within Dagster: those of the inbox leave it afterwards."""
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 
 def is_benchmark_folder(folder: Path) -> bool:
-    """Whether a folder holds benchmark results and no run."""
-    return (folder / DOCUMENT).is_file() and not (folder / "run.json").exists()
+    """Whether a folder holds benchmark results and no run; one that may not be read is told as a run folder."""
+    return os.path.isfile(folder / DOCUMENT) and not os.path.exists(folder / "run.json")
 
 
 def take_in_folders(

@@ -45,11 +45,14 @@ def look(inbox: Path) -> list[Sighting]:
 
 
 def sight(folder: Path) -> Sighting | None:
-    """A folder of an inbox as it is now; None for what is no folder, is gone, or is still being written."""
+    """A folder of an inbox as it is now; None for what is no folder, is gone, or is still being written.
+
+    What of it may not be read is part of its signature: with other permissions it is another folder.
+    """
     if folder.name.endswith(_UNFINISHED) or not folder.is_dir():
         return None
     try:
-        files = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+        files, shut = _inside(folder)
         if any(path.name.endswith(_UNFINISHED) for path in files):
             return None
         facts = [
@@ -58,8 +61,34 @@ def sight(folder: Path) -> Sighting | None:
         changed_at = max([folder.stat().st_mtime, *(mtime / 1e9 for _, _, mtime in facts)])
     except FileNotFoundError:
         return None
-    signature = hashlib.sha256(json.dumps(facts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    told = json.dumps([*facts, *(str(path.relative_to(folder)) for path in shut)])
+    signature = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     return Sighting(folder.name, signature, changed_at, _noted(folder) == signature)
+
+
+def _inside(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files below a folder, links among them, and the files and folders that this process may not read, in order.
+    Of what lies in such a folder nothing is known."""
+    files: list[Path] = []
+    shut = [] if _may_enter(folder) else [folder]
+    for where, folders, names in os.walk(folder):
+        if not _may_enter(Path(where)):
+            folders.clear()
+            continue
+        below = [Path(where, name) for name in folders]
+        found = [*(Path(where, name) for name in names), *(path for path in below if path.is_symlink())]
+        shut += [path for path in below if not path.is_symlink() and not _may_enter(path)]
+        shut += [path for path in found if not path.is_symlink() and not _may(path, os.R_OK)]
+        files += found
+    return sorted(files), sorted(shut)
+
+
+def _may_enter(folder: Path) -> bool:
+    return _may(folder, os.R_OK | os.X_OK)
+
+
+def _may(path: Path, what: int) -> bool:
+    return os.access(path, what, effective_ids=True) or not os.path.lexists(path)
 
 
 def leave(before: Sighting, inbox: Path, after: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfreg_assets.collection.inbox import SEEN, TAKEN, leave, look, note
+from tests.unprivileged import unprivileged
 
 
 @pytest.fixture
@@ -56,3 +57,24 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path, folder):
     note(look(tmp_path)[0], tmp_path)
     (tmp_path / SEEN / "run-1").write_bytes(b"\xff")
     assert [one.is_done for one in look(tmp_path)] == [False]
+
+
+@pytest.mark.parametrize("place", ["folder", "file", "below"])
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_what_may_not_be_read_is_seen_and_seen_anew_once_it_may(tmp_path, folder, place, mode):
+    """As it was copied by another user, or after `chmod -R 444`; and other folders are seen as ever."""
+    (tmp_path / "run-2").mkdir()
+    (folder / "logs").mkdir()
+    (folder / "logs" / "app.log").write_text("x")
+    shut = {"folder": folder, "file": folder / "run.json", "below": folder / "logs"}[place]
+    mode = 0o000 if place == "file" else mode
+    before = shut.stat().st_mode
+    with unprivileged():
+        readable = look(tmp_path)[0]
+        shut.chmod(mode)
+        first, second = look(tmp_path)
+        assert (first.name, second.name) == ("run-1", "run-2")
+        note(first, tmp_path)
+        assert look(tmp_path)[0].is_done
+        shut.chmod(before)
+        assert look(tmp_path)[0] == readable
