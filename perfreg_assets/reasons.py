@@ -89,6 +89,10 @@ class Reason(StrEnum):
         "There is nothing to set beside the other; see what was left out, and `perfreg inspect` for a trace.",
     )
     COMPARISON_AMBIGUOUS = "comparison_ambiguous", "Several apps have this version; name one with --app."
+    FOLDER_GONE = (
+        "folder_gone",
+        "The folder, or its trace, was moved or deleted before it was taken in; give it again from where it is now.",
+    )
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
     FOLDER_UNWRITABLE = (
         "folder_unwritable",

@@ -8,6 +8,7 @@ from perfreg_assets.assets.named_places import require_named
 from perfreg_assets.collection import inbox, registry
 from perfreg_assets.collection.registry import Registration
 from perfreg_assets.partitions import to_key
+from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -15,7 +16,8 @@ from perfreg_assets.warehouse.connection import Warehouse
 def take_in(
     names: Sequence[str], settings: Settings, warehouse: Warehouse, log: logging.Logger, *, from_inbox: bool
 ) -> list[Registration]:
-    """Registers or quarantines folders. Of the inbox, those registered leave it, those refused stay and are noted.
+    """Registers or quarantines folders. Of the inbox, those registered leave it, those refused stay and are noted; what
+    is gone is taken when it comes back.
 
     Raises:
         Rejected: FOLDER_ELSEWHERE.
@@ -29,7 +31,7 @@ def take_in(
     outcomes = registry.register(folders, settings, warehouse, to_key)
     for outcome in outcomes:
         seen = before.get(outcome.folder)
-        if seen is None:
+        if seen is None or (outcome.rejected and outcome.rejected.reason is Reason.FOLDER_GONE):
             continue
         try:
             if outcome.rejected:

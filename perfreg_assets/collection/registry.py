@@ -14,7 +14,6 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -34,7 +33,7 @@ from perfreg_assets.regular_file import open_regular, read_regular, resolved
 from perfreg_assets.run import REFUSED, RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.storable_text import once_only, storable
-from perfreg_assets.traces.gate import FileFacts
+from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import traces as trace_table
@@ -43,6 +42,16 @@ from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 KeyOf = Callable[[str, str], str]
 Read = TypeVar("Read")
+
+_STATED_OTHERWISE = frozenset({Reason.TRACE_SIZE_MISMATCH, Reason.TRACE_SHA256_MISMATCH})
+_OTHER_TRACE_WANTED = _STATED_OTHERWISE | {
+    Reason.TRACE_EMPTY,
+    Reason.TRACE_NOT_PERFETTO,
+    Reason.TRACE_GZIP_DAMAGED,
+    Reason.TRACE_TRUNCATED,
+    Reason.TRACE_CORRUPT,
+}
+"""Whoever does what these say puts another trace into the folder, or states of this one what holds."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,7 +62,7 @@ class Examined:
 
     Attributes:
         fingerprint: of a run its content hash.
-        refused_as: of a run what the folder's fingerprint was while its trace was not there yet.
+        refused_as: of a run what the folder's fingerprint was while its trace was not there yet, or not whole.
         folder, trace: where it lies and what its trace's bytes are, where it was examined on this machine.
     """
 
@@ -93,10 +102,13 @@ def find_run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in map(Path, paths):
-        if (path / RUN_JSON).exists() or not path.is_dir():
+        if os.path.exists(path / RUN_JSON) or not os.path.isdir(path):
             found.append(path)
             continue
-        inside = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and _looks_like_a_run(folder)]
+        try:
+            inside = [one for one in sorted(path.iterdir()) if os.path.isdir(one) and _looks_like_a_run(one)]
+        except OSError:  # it may not be read
+            inside = []
         found.extend(inside or [path])
     return found
 
@@ -162,8 +174,12 @@ def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
     name = storable(folder.name)
     read = _read(_with_files, folder, settings)
     if isinstance(read, Rejected):
-        claims = _claims(folder, settings)
-        return Examined(name, _fingerprint(folder, settings), claims=claims, rejected=read, folder=folder)
+        if not os.path.lexists(folder):
+            read = Rejected(Reason.FOLDER_GONE, name)
+        claims, trace_file = _claims(folder, settings, is_trace_whole=read.reason not in _OTHER_TRACE_WANTED)
+        fingerprint = _fingerprint(folder, settings, without=trace_file)
+        trace = _as_found(folder, trace_file, settings) if read.reason in _STATED_OTHERWISE else None
+        return Examined(name, fingerprint, claims=claims, rejected=read, folder=folder, trace=trace)
     run, found = read
     claims = {"app": run.app, "version_name": run.version_name}
     if run.stated_run_id is not None:
@@ -230,8 +246,9 @@ def _quarantine_id(fingerprint: str) -> str:
 
 def _refused_ids(one: Examined) -> set[str]:
     """What the folder is in quarantine by, or was before it became a run: with the very same content, which was another
-    run's id or trace, or without its trace."""
-    return {_quarantine_id(fingerprint) for fingerprint in (one.fingerprint, one.refused_as) if fingerprint}
+    run's id or trace, without its trace, or while it could not be read."""
+    fingerprints = (one.fingerprint, one.refused_as, _fingerprint_unread(one.folder_name))
+    return {_quarantine_id(fingerprint) for fingerprint in fingerprints if fingerprint}
 
 
 def _possible_ids(one: Examined) -> set[str]:
@@ -272,10 +289,21 @@ def _admit(
     if is_there and set(one.attachments) <= set(kept[run.run_id]):
         row, notes = None, list[str]()
     else:
-        kept[run.run_id], notes = archive.take(one)
+        kept[run.run_id], notes = _take(one, archive)
         row = run
     notes = [*one.notes, *notes]
     return Registration(one.place, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
+
+
+def _take(one: Examined, archive: Archive) -> tuple[list[AttachmentRow], list[str]]:
+    """`archive.take`; between reading a folder and this there may be minutes."""
+    try:
+        return archive.take(one)
+    except FileNotFoundError as error:
+        given = (RUN_JSON, one.run.trace_file or "") if one.run else ()
+        if one.folder is None or all(os.path.lexists(one.folder / name) for name in given):
+            raise  # it is not the folder that is gone
+        raise Rejected(Reason.FOLDER_GONE, one.folder_name) from error
 
 
 def _conflict(one: Examined, run: run_table.RunRow, earlier: run_table.RunRow) -> str:
@@ -382,12 +410,18 @@ def _quarantine(
         trace_sha256=one.claims.get("trace_sha256"),
     )
     earlier = known.get(run_id)
-    is_new = earlier is None or (earlier.content_hash, earlier.reason_code) != (one.fingerprint, row.reason_code)
+    is_new = rejected.reason is not Reason.FOLDER_GONE and (
+        earlier is None
+        or (earlier.content_hash, earlier.reason_code, earlier.reason) != (one.fingerprint, row.reason_code, row.reason)
+    )
     return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
 
 
 def _own_trace(one: Examined, rejected: Rejected, known: dict[str, run_table.RunRow]) -> str | None:
-    """By what a refused folder is known once it is mended: whose id another run has is given another one."""
+    """By what a refused folder is known once it is mended: whose id another run has is given another one, and what is
+    stated wrongly of a good trace is stated anew."""
+    if rejected.reason in _STATED_OTHERWISE:
+        return one.trace.content_sha256 if one.trace else None
     if one.run is None or rejected.reason is not Reason.RUN_ID_CONFLICT:
         return None
     return None if _is_of_same_trace(one.run, known[one.run.run_id]) else one.run.trace_content_sha256
@@ -398,16 +432,10 @@ def _is_of_same_folder(one: Examined, row: run_table.RunRow) -> bool:
     return row.folder_name == one.folder_name or row.content_hash == one.fingerprint
 
 
-def _claims(folder: Path, settings: Settings) -> dict[str, str]:
-    """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
-    path = folder / RUN_JSON
-    document: Any = None
-    with suppress(OSError, ValueError, RecursionError):  # nothing readable to claim; the refusal itself is named
-        text = read_regular(path, settings.run_json_max_bytes).decode("utf-8-sig")
-        document = json.loads(text, object_pairs_hook=once_only)
-        json.dumps(document, ensure_ascii=False).encode("utf-8")
-    if not isinstance(document, dict):
-        document = {}
+def _claims(folder: Path, settings: Settings, *, is_trace_whole: bool) -> tuple[dict[str, str], str | None]:
+    """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner; and the
+    trace that it names."""
+    document = _document(folder, settings)
     claims = {
         key: document[key]
         for key in ("run_id", "app", "version_name")
@@ -415,11 +443,25 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     }
     if not RUN_ID.fullmatch(claims.get("run_id", "")):
         claims.pop("run_id", None)
+    trace_file = document.get("trace")
     if sha256 := _trace_sha256(folder, document.get("trace", _only_trace(folder))):
         claims["trace_sha256"] = sha256
-        if document.get("trace") and not document.get("run_id"):  # mended and given again it takes its own place
+        # Mended and given again it takes its own place. Not where the trace itself is what is to be mended: each part
+        # of it that was copied would have a place of its own.
+        if is_trace_whole and trace_file and not document.get("run_id"):
             claims["run_id"] = id_of_trace(sha256)
-    return claims
+    return claims, trace_file if isinstance(trace_file, str) else None
+
+
+def _document(folder: Path, settings: Settings) -> dict[str, Any]:
+    """A refused run.json as far as it can be read and stored: the refusal itself is already named."""
+    try:
+        text = read_regular(folder / RUN_JSON, settings.run_json_max_bytes).decode("utf-8-sig")
+        document: Any = json.loads(text, object_pairs_hook=once_only)
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _only_trace(folder: Path) -> str | None:
@@ -442,6 +484,14 @@ def _trace_sha256(folder: Path, name: Any) -> str | None:
         return None
 
 
+def _as_found(folder: Path, trace_file: str | None, settings: Settings) -> FileFacts | None:
+    """What a trace's bytes are, whatever is stated of it; None where they are no whole trace."""
+    try:
+        return check_file(folder / trace_file, settings=settings) if trace_file else None
+    except Rejected:
+        return None
+
+
 def _fingerprint(folder: Path, settings: Settings, *, without: str | None = None) -> str:
     """Content hash of a folder that is not a run: its run.json and its files' names and sizes, as far as readable.
 
@@ -455,9 +505,16 @@ def _fingerprint(folder: Path, settings: Settings, *, without: str | None = None
                 continue
             digest.update(os.fsencode(path.name) + b"\0" + str(path.lstat().st_size).encode() + b"\0")
         digest.update(hashlib.sha256(read_regular(folder / RUN_JSON, settings.run_json_max_bytes)).digest())
+    except PermissionError:
+        return _fingerprint_unread(storable(folder.name))
     except OSError as error:
         digest.update(f"{folder.name}: {error.errno}".encode("utf-8", "replace"))
     return digest.hexdigest()
+
+
+def _fingerprint_unread(folder_name: str) -> str:
+    """Of a folder that may not be read there is no more than its name."""
+    return hashlib.sha256(f"{folder_name}: {errno.EACCES}".encode("utf-8", "replace")).hexdigest()
 
 
 def _looks_like_a_run(folder: Path) -> bool:

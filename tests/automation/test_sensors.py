@@ -24,6 +24,7 @@ from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import migrations, states
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.unprivileged import unprivileged
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
 
@@ -136,6 +137,33 @@ def test_taken_folders_leave_and_refused_ones_stay_until_they_are_mended(instanc
     (bad / "run.json").write_text((demo_runs_dir() / "notes-001" / "run.json").read_text())
     os.utime(bad / "run.json", (2, 2))
     assert len(tick(sensors.run_folders, instance, settings).run_requests) == 1
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_a_folder_that_may_not_be_read_keeps_no_other_out_and_is_taken_once_it_may(instance, settings, mode):
+    shut = arrive(settings, "shut", version="2.2")
+    arrive(settings, "good", version="2.1", run="notes-001")
+
+    def taken() -> list[str]:
+        names = []
+        for request in tick(sensors.run_folders, instance, settings).run_requests:
+            ((_, config),) = request.run_config["ops"].items()
+            names += config["config"]["folders"]
+            take_in(names, settings, Project.of(settings).open(), dg.get_dagster_logger(), from_inbox=True)
+        return sorted(Path(name).name for name in set(names))
+
+    def runs() -> list[tuple[str, str | None]]:
+        with Warehouse(settings.warehouse, lock_timeout_s=9).reading() as reader:
+            return reader.rows("SELECT folder_name, reason_code FROM core.runs ORDER BY 1")
+
+    with unprivileged():
+        shut.chmod(mode)
+        assert taken() == ["good", "shut"]
+        assert runs() == [("good", None), ("shut", "folder_unreadable")]
+        assert taken() == []
+        shut.chmod(0o755)
+        assert taken() == ["shut"]
+        assert runs() == [("good", None), ("shut", None)]
 
 
 def test_a_process_killed_between_registering_and_moving_loses_nothing(instance, settings, monkeypatch):

@@ -95,7 +95,7 @@ def test_a_duplicate_whose_trace_is_replaced_becomes_a_run(given, register):
 
 
 def renamed(folder: Path, run_id: str) -> Path:
-    """States another id in its run.json."""
+    """States another id in its run.json; '' states none."""
     document = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**document, "run_id": run_id}))
     return folder
@@ -136,3 +136,55 @@ def test_a_folder_that_is_refused_beside_its_mended_copy_is_told(given, register
     (second / "new").rename(trace)
     assert register(first, second, copied)[1:] == [("second", Reason.RUN_ID_CONFLICT), ("copied", None)]
     assert refused(register) == {"second"}
+
+
+def test_a_folder_that_was_met_half_copied_leaves_no_refused_row_once_it_is_whole(given, register):
+    """It states no id, and half a trace is another trace: each state that was met stood in quarantine for ever."""
+    folder, other = renamed(given("copied"), ""), given("other", version_name="9.9")
+    (trace,) = folder.glob("*.gz")
+    content = trace.read_bytes()
+    (other / trace.name).write_bytes(content[:-100])
+    for length in (1000, 2000):
+        trace.write_bytes(content[:length])
+        assert register(folder, other)[0] == ("copied", Reason.TRACE_GZIP_DAMAGED)
+    trace.write_bytes(content)
+    assert register(folder)[0] == ("copied", None)
+    assert refused(register) == {"other"}
+
+
+@pytest.mark.parametrize("is_stated_wrongly", [False, True])
+def test_who_states_the_size_of_the_trace_leaves_no_refused_row_either(given, register, is_stated_wrongly):
+    """Mended by the rest of the trace, or by the number where that was wrong."""
+    folder = renamed(given("copied"), "")
+    (trace,) = folder.glob("*.gz")
+    content, document = trace.read_bytes(), json.loads((folder / "run.json").read_text())
+    stated = len(content) - 1 if is_stated_wrongly else len(content)
+    (folder / "run.json").write_text(json.dumps({**document, "trace_bytes": stated}))
+    if not is_stated_wrongly:
+        trace.write_bytes(content[:1000])
+    assert register(folder) == [("copied", Reason.TRACE_SIZE_MISMATCH)]
+    trace.write_bytes(content)
+    (folder / "run.json").write_text(json.dumps({**document, "trace_bytes": len(content)}))
+    assert register(folder) == [("copied", None)]
+    assert refused(register) == set()
+
+
+@pytest.mark.parametrize("is_examined", [False, True])
+def test_a_folder_that_is_gone_when_its_turn_comes_keeps_no_other_out(given, register, tmp_path, is_examined):
+    """Renamed by hand, or taken by the inbox' sensor: an ingest of many lost them all by one."""
+    folders = [given(name) for name in ("first", "second", "third")]
+    for folder in folders:
+        (trace,) = folder.glob("*.gz")
+        another_trace(trace, folder / "new", folder.name)
+        (folder / "new").rename(trace)
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb")
+    if not is_examined:
+        folders[1].rename(tmp_path / "away")
+    examined = [registry.examine(folder, settings, to_key) for folder in folders]
+    if is_examined:
+        folders[1].rename(tmp_path / "away")
+    with register.warehouse.writing() as writer:
+        outcomes = registry.admit(writer, examined, registry.RunsFolder(settings.runs_dir), to_key)
+    assert [one.rejected and one.rejected.reason for one in outcomes] == [None, Reason.FOLDER_GONE, None]
+    assert refused(register) == set()
+    assert register(tmp_path / "away", folders[2]) == [("away", None), ("third", None)]
