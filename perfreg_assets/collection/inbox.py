@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 TAKEN = ".taken"
 SEEN = ".seen"
+_DELETED = ".deleted"
 _UNFINISHED = (".part", ".tmp", ".crdownload")
 
 
@@ -112,17 +114,31 @@ def leave(before: Sighting, inbox: Path, after: str) -> str | None:
         note(before, inbox)
         return None
     if after == "delete":
-        shutil.rmtree(folder)
+        _delete(folder, inbox / _DELETED)
         _note_path(folder).unlink(missing_ok=True)
         return None
     target = inbox / TAKEN / before.name
     target.parent.mkdir(exist_ok=True)
-    if target.exists():  # an earlier state of the same folder: both are kept
+    if os.path.lexists(target):  # an earlier state of the same folder: both are kept
         target = target.with_name(f"{target.name}-{before.signature[:8]}")
+        if target.is_symlink():
+            target.unlink()
         shutil.rmtree(target, ignore_errors=True)  # this very state, taken before
     os.rename(folder, target)
     _note_path(folder).unlink(missing_ok=True)
     return str(target)
+
+
+def _delete(folder: Path, deleted: Path) -> None:
+    """First out of sight: what is left of it when this is killed is no run that lacks its run.json. Of a link the link
+    alone."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    deleted.mkdir(exist_ok=True)
+    os.rename(folder, deleted / secrets.token_hex(8))
+    for one in deleted.iterdir():  # what was left before, too; somebody else may be at it
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def note(seen: Sighting, inbox: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from perfreg_assets.collection.inbox import SEEN, TAKEN, leave, look, note
@@ -78,3 +81,34 @@ def test_what_may_not_be_read_is_seen_and_seen_anew_once_it_may(tmp_path, folder
         assert look(tmp_path)[0].is_done
         shut.chmod(before)
         assert look(tmp_path)[0] == readable
+
+
+def test_killed_while_it_deletes_no_half_of_a_folder_is_left_to_be_taken_in(tmp_path, folder, monkeypatch):
+    def killed(place, **_):
+        (Path(place) / "run.json").unlink()
+        raise KeyboardInterrupt
+
+    (folder / "trace.pftrace").write_text("x")
+    (seen,) = look(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            leave(seen, tmp_path, "delete")
+    assert look(tmp_path) == []
+    folder.mkdir()
+    leave(look(tmp_path)[0], tmp_path, "delete")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("after", ["move", "delete"])
+def test_of_a_link_only_the_link_leaves(tmp_path, folder, after):
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    for _ in range(2):  # the second finds the link of the first in its place, which leads nowhere there
+        (inbox / "run-1").symlink_to("../run-1")
+        leave(look(inbox)[0], inbox, after)
+        assert look(inbox) == []
+    assert (folder / "run.json").read_text() == "{}"
+    folder.rename(inbox / "run-1")
+    leave(look(inbox)[0], inbox, after)
+    assert look(inbox) == []
