@@ -892,7 +892,12 @@ def test_a_backup_is_restored_beside_the_warehouse_and_in_its_place_when_told(fi
     again = run("restore", tmp_path / "kept.tar", warehouse=target)
     assert again.exit_code == 1
     assert "There is a warehouse already" in again.stderr
-    assert run("restore", tmp_path / "kept.tar", "--replace", warehouse=target).exit_code == 0
+    later = tmp_path / "restored" / ".perfreg" / "runs" / "later"
+    later.mkdir(parents=True)
+    (later / "run.json").touch()
+    replaced = run("restore", tmp_path / "kept.tar", "--replace", warehouse=target)
+    assert replaced.exit_code == 0
+    assert f"perfreg ingest {later}" in replaced.stdout + replaced.stderr
 
 
 def test_doctor_names_what_failed_and_exits_with_1(tmp_path, monkeypatch):

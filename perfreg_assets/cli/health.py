@@ -111,6 +111,8 @@ def backup(settings: Settings, file: Path) -> None:
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of a warehouse that is there; it is kept.")
 def restore(settings: Settings, file: Path, is_replacing: bool) -> None:
     """Makes the warehouse what it was when a backup was taken. One that is there stays, unless told otherwise."""
+    from perfreg_assets.model.finding import OK
+    from perfreg_assets.model.warehouse_health import registered_folders
     from perfreg_assets.warehouse.backup import restore as bring_back
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -120,3 +122,6 @@ def restore(settings: Settings, file: Path, is_replacing: bool) -> None:
     )
     if kept.replaced is not None:
         terminal.say(f"What was there is kept: {kept.replaced}; delete it when you are sure")
+    left = registered_folders(Warehouse.of(settings), settings)
+    if left.state != OK:
+        terminal.note(f"{left.detail}; {left.advice}")

@@ -33,6 +33,7 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
             found.append(guarded("registered traces", lambda: _traces(warehouse, settings)))
         if published.version == migrations.latest_version():
             found.append(guarded("traces noted as gone", lambda: _found_again(warehouse, settings)))
+            found.append(guarded("registered folders", lambda: registered_folders(warehouse, settings)))
     return found
 
 
@@ -125,6 +126,22 @@ def _values(warehouse: Warehouse) -> Finding:
         )
         return Finding("values", FAILED, detail, Reason.DATA_MISSING.sentence)
     return Finding("values", OK, f"{how_many(count, 'file')} in {warehouse.data.root}")
+
+
+def registered_folders(warehouse: Warehouse, settings: Settings) -> Finding:
+    """Whether the warehouse knows the runs whose files are kept: one that was restored lacks what came later."""
+    with warehouse.reading() as reader:
+        unknown = examining.unknown_runs(reader, settings.runs_dir)
+    if not unknown:
+        return Finding("registered folders", OK, f"the warehouse knows each of {settings.runs_dir}")
+    runs = f"{how_many(len(unknown), 'run')} of {settings.runs_dir} {'is' if len(unknown) == 1 else 'are'}"
+    more = " …" if len(unknown) > 1 else ""
+    return Finding(
+        "registered folders",
+        NOTICE,
+        f"{runs} not in the warehouse, such as {unknown[0]}",
+        f"take in again what is wanted: `perfreg ingest {settings.runs_dir / unknown[0]}{more}`",
+    )
 
 
 def _traces(warehouse: Warehouse, settings: Settings) -> Finding:

@@ -112,6 +112,17 @@ def kept_traces(reader: Reader) -> list[tuple[str, str]]:
     )
 
 
+def unknown_runs(reader: Reader, folder: Path) -> list[str]:
+    """Names of run folders among those of registered runs that are no run's; some may be on their way in."""
+    known = {run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs")}
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [
+        path.name
+        for path in there
+        if path.name not in known and not path.name.startswith(".") and (path / "run.json").is_file()
+    ]
+
+
 def bring_back(warehouse: Warehouse, *, timeout_s: float) -> Path | None:
     """Puts the published copy in the place of a file that is gone, empty or cannot be read. An unreadable one is kept:
     where. With the next write both are one again.

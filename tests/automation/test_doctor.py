@@ -271,6 +271,25 @@ def test_a_registered_trace_that_is_gone_is_told(settings):
     assert examined(settings)["registered traces"]["state"] == "ok"
 
 
+def test_registered_folders_that_the_warehouse_does_not_know_are_told(settings):
+    """As after an older backup was restored."""
+    for name in ("one", "later", ".later.1.part"):
+        (settings.runs_dir / name).mkdir(parents=True)
+        (settings.runs_dir / name / "run.json").touch()
+    (settings.runs_dir / "no run").mkdir()
+    with Warehouse.of(settings).writing() as writer:
+        writer.execute(RUN, ["one"])
+    row = examined(settings, fix=True)["registered folders"]
+    assert (row["state"], row["detail"]) == (
+        "notice",
+        f"1 run of {settings.runs_dir} is not in the warehouse, such as later",
+    )
+    assert f"perfreg ingest {settings.runs_dir / 'later'}" in row["advice"]
+    with Warehouse.of(settings).writing() as writer:
+        writer.execute(RUN, ["later"])
+    assert examined(settings)["registered folders"]["state"] == "ok"
+
+
 def test_the_name_of_a_dead_process_is_taken_off_the_lock(settings, ended):
     lock = settings.warehouse.with_name("perfreg.duckdb.lock")
     lock.write_text(json.dumps({"pid": ended, "command": "perfreg", "since": ""}))
