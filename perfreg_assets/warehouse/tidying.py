@@ -65,7 +65,7 @@ def tidy(warehouse: Warehouse, *, grace: timedelta = GRACE) -> Tidied:
         deleted, missing = _delete(warehouse, writer, named, datetime.now(UTC) - grace)
         writer.execute(
             "UPDATE core.value_files SET dropped_at = CASE WHEN values_file IN (SELECT unnest(?::VARCHAR[])) "
-            "THEN NULL ELSE coalesce(dropped_at, now()) END",
+            "THEN NULL ELSE least(coalesce(dropped_at, now()), now()) END",  # a clock may have been set back since
             [sorted(named)],
         )
         joined = 0 if missing else sum(joining.join_crowded(writer, kind, most=1) for kind in KINDS)

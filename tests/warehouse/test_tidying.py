@@ -116,6 +116,17 @@ def test_small_files_are_joined_and_go_when_their_time_is_over(warehouse: Wareho
         assert len(series.find(reader, [f"run-{n:03d}" for n in (*range(5), *range(100, 105))])) == 20
 
 
+def test_what_was_dropped_by_a_clock_that_was_ahead_waits_no_longer_than_the_rest(warehouse: Warehouse) -> None:
+    _store(warehouse, 1)
+    _store(warehouse, 1, version=1)
+    assert tidy(warehouse).waiting > 0
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.value_files SET dropped_at = now() + INTERVAL 1 YEAR WHERE dropped_at IS NOT NULL")
+    waiting = tidy(warehouse).waiting
+    assert waiting > 0
+    assert tidy(warehouse, grace=NONE).deleted == waiting
+
+
 def test_a_crowded_month_is_joined_by_the_write_that_crowds_it(warehouse: Warehouse) -> None:
     most = joining.SMALL_FILES
     for number in range(most):
