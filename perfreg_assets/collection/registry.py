@@ -176,8 +176,9 @@ def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
     if isinstance(read, Rejected):
         if not os.path.lexists(folder):
             read = Rejected(Reason.FOLDER_GONE, name)
-        claims, trace_file = _claims(folder, settings, is_trace_whole=read.reason not in _OTHER_TRACE_WANTED)
-        fingerprint = _fingerprint(folder, settings, without=trace_file)
+        is_trace_whole = read.reason not in _OTHER_TRACE_WANTED
+        claims, trace_file = _claims(folder, settings, is_trace_whole=is_trace_whole)
+        fingerprint = _fingerprint(folder, settings, without=None if is_trace_whole else trace_file)
         trace = _as_found(folder, trace_file, settings) if read.reason in _STATED_OTHERWISE else None
         return Examined(name, fingerprint, claims=claims, rejected=read, folder=folder, trace=trace)
     run, found = read

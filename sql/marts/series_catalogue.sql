@@ -24,7 +24,7 @@ LEFT JOIN (
         SELECT measured.subject_id, measured.metric FROM core.measurements AS measured WHERE measured.subject_kind = 'run' AND measured.value IS NOT NULL
     ) AS named
     -- What was read of a run before it was quarantined stays.
-    JOIN core.runs AS runs ON runs.run_id = named.run_id AND NOT runs.is_quarantined
+    ANTI JOIN core.runs AS runs ON runs.run_id = named.run_id AND runs.is_quarantined
     -- Patterns are tried on each name once, not once more per run.
     JOIN (
         SELECT names.series, definitions.definition_name
