@@ -277,7 +277,8 @@ class Reason(StrEnum):
     )
     WAREHOUSE_UNREADABLE = (
         "warehouse_unreadable",
-        "The file is not a DuckDB file that this release can open; restore it from a copy.",
+        "The file is not a DuckDB file that this release can open; `perfreg doctor --fix` makes it again where the warehouse "
+        "or its copy for readers is whole, else restore a backup.",
     )
     WAREHOUSE_NOT_OPENED = (
         "warehouse_not_opened",

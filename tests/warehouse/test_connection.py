@@ -193,7 +193,7 @@ def test_a_file_that_is_cut_short_is_refused_once_what_is_missing_is_read(sample
     for path in (sample_copy.path, sample_copy.published):
         cut_short(path)
     for entered, path in ((sample_copy.writing, sample_copy.path), (sample_copy.reading, sample_copy.published)):
-        with pytest.raises(Rejected, match="restore it from a copy") as caught, entered() as reader:
+        with pytest.raises(Rejected, match="restore a backup") as caught, entered() as reader:
             read_all(reader)
         assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
         assert caught.value.detail.startswith(f"{path} (")
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None
 
 
 def test_a_file_that_the_system_does_not_open_is_no_damaged_one(new_warehouse: Warehouse) -> None:
-    """Who may not read it, or stands in a folder that is gone, was told to restore it from a copy."""
+    """Who may not read it, or stands in a folder that is gone, was told to restore a backup."""
     with new_warehouse.writing():
         pass
     program = f"""
