@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -46,7 +46,19 @@ _COMMANDS = re.compile(
 def out() -> Console:
     """A console on today's stdout (tests replace it); wide in a pipe, so that nothing is cut."""
     is_terminal = sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if is_terminal else 200, highlight=False, soft_wrap=not is_terminal)
+    width = None if is_terminal else 200
+    return console_on(sys.stdout, width, highlight=False, soft_wrap=not is_terminal)
+
+
+def console_on(file: IO[str] | None, width: int | None = None, **options: Any) -> Console:
+    """A console that tells text as it is: what stands in brackets, or between colons, is a name's part and no style.
+
+    Args:
+        file: None: today's stdout.
+        width: None: the terminal's.
+        options: more of rich's Console.
+    """
+    return Console(file=file, width=width, markup=False, emoji=False, **options)
 
 
 def printable(text: str) -> str:
@@ -89,7 +101,7 @@ def progress(title: str, *, lines: bool = False) -> Iterator[Callable[[str], Non
         return
     display = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         console=Console(file=sys.stderr),
         transient=True,
@@ -98,7 +110,7 @@ def progress(title: str, *, lines: bool = False) -> Iterator[Callable[[str], Non
         task = display.add_task(title)
 
         def show(message: str) -> None:
-            display.update(task, description=Text(f"{title}: {' '.join(message.split())[:100]}").plain)
+            display.update(task, description=printable(f"{title}: {' '.join(message.split())[:100]}"))
 
         yield show
 
@@ -131,12 +143,15 @@ def _lines(title: str) -> Iterator[Callable[[str], None]]:
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str | None = None) -> None:
     """Rows as an aligned table; states are coloured, numbers stand right."""
-    drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    told = None if title is None else printable(title)
+    drawn = Table(title=told, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         numeric = any(
             isinstance(row.get(column), (int, float)) and not isinstance(row.get(column), bool) for row in rows
         )
-        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=column == "run_id")
+        drawn.add_column(
+            printable(column), justify="right" if numeric else "left", overflow="fold", no_wrap=column == "run_id"
+        )
     for row in rows:
         drawn.add_row(
             *(Text(_cell(row.get(column)), style=_STYLES.get(str(row.get(column)), "")) for column in columns)

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from perfreg_assets import terminal
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import ingesting, main, reading
+from perfreg_assets.evaluation import evaluate, show, versions
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
 from perfreg_assets.settings import Settings
@@ -932,6 +933,22 @@ def test_several_values_may_follow_one_repeatable_option():
     )
     assert context.params["omegas"] == (0.0, 0.5, 1.5)
     assert context.params["detectors"] == ("iqr", "default")
+
+
+def test_what_was_measured_is_kept_though_nobody_reads_what_is_shown(tmp_path, monkeypatch):
+    """`perfreg evaluate … --out result.json | head` had measured for minutes, and left no file."""
+
+    def nobody_reads(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(evaluate, "evaluate", lambda *_, **__: {"dataset": "d"})
+    monkeypatch.setattr(versions, "evaluate", lambda *_, **__: {"dataset": "d"})
+    monkeypatch.setattr(show, "print_tables", nobody_reads)
+    monkeypatch.setattr(versions, "print_report", nobody_reads)
+    for protocol in ("thesis", "versions"):
+        out = tmp_path / f"{protocol}.json"
+        run("evaluate", tmp_path, "--protocol", protocol, "--out", out, warehouse=tmp_path / "perfreg.duckdb")
+        assert json.loads(out.read_text()) == {"dataset": "d"}
 
 
 def test_an_axis_that_is_none_ends_a_collection_before_a_device_is_touched(tmp_path):

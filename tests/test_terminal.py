@@ -42,6 +42,35 @@ def test_none_of_them_reaches_the_terminal(show, character, capsys):
     assert r"\u" in told.out + told.err
 
 
+BRACKETS = "x [a-z]+ [/b] :zap:"
+
+
+def test_what_stands_in_brackets_is_told_as_it_is(capsys):
+    """A query's column is called by its text, a series by its unit: `[ms]` was left out, `[/b]` ended the command."""
+    terminal.table([{BRACKETS: BRACKETS}], [BRACKETS], title=BRACKETS)
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [BRACKETS] * 3
+
+
+def test_headings_command_no_terminal_either(capsys):
+    terminal.table([{TRICKS: 1}], [TRICKS], title=TRICKS)
+    told = capsys.readouterr().out
+    assert told.count(SHOWN) == 2
+    assert "\x1b" not in told
+
+
+def test_a_path_with_brackets_is_told_while_it_is_read(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with terminal.progress("compare") as show:
+        show(f"reading {BRACKETS}")
+    assert f"reading {BRACKETS}" in screen.getvalue()
+
+
 def test_in_a_pipe_long_work_says_in_plain_lines_where_it_is_and_short_work_nothing(monkeypatch):
     class Log(io.StringIO):
         written = threading.Event()

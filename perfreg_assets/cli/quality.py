@@ -95,22 +95,25 @@ def evaluate(
                 progress=counting(show),
                 **chosen,
             )
-        report.print_report(told, sys.stdout)
-        if out is not None:
+        if out is not None:  # before what is shown, which may go nowhere: on a full disk, into a pipe that ended
             out.write_text(json.dumps(told, allow_nan=False, indent=1))
+        report.print_report(told, sys.stdout)
         return
     given = {name: value for name, value in options.items() if value not in (None, ())}
     given.setdefault("omegas", tuple(sorted({*evaluation.OMEGAS, settings.omega})))
     with terminal.progress("evaluate", lines=True) as show, compilation_notice():
         result = evaluation.evaluate(dataset, settings=settings, progress=counting(show), **given)
-    print_tables(result, sys.stdout)
     if out is not None:
         out.write_text(json.dumps(result, allow_nan=False, indent=1))
     if picture is not None:
         plot_reliability([result], picture)
+    kept = None
     if keep:
         with Warehouse.of(settings).writing() as writer:
-            terminal.say(f"kept as {evaluations.add(writer, result)}")
+            kept = evaluations.add(writer, result)
+    print_tables(result, sys.stdout)
+    if kept is not None:
+        terminal.say(f"kept as {kept}")
 
 
 def _report(protocol: str) -> Any:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.catalogue import benchmark_definition
@@ -25,6 +24,7 @@ from perfreg_assets.methods.omega_rule import is_anomalous, threshold
 from perfreg_assets.methods.scalar_values import predictive
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.terminal import console_on
 
 SIMULATED = "simulated"
 BETWEEN_SD, WITHIN_SD, ITERATIONS, TESTS = 0.02, 0.03, 10, 10
@@ -190,7 +190,7 @@ def _recorded(dataset: Path, settings: Settings, size: int) -> list[dict[str, An
 
 def print_report(told: dict[str, Any], stream: IO[str]) -> None:
     """The figures as tables."""
-    console = Console(file=stream, width=120, highlight=False)
+    console = console_on(stream, 120, highlight=False)
     titles = {
         "coverage": "Share of 95 % intervals that hold the truth, by launches",
         "false_alarms": "Share of results of the same build that alarm, simulated",

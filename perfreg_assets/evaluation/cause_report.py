@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.evaluation import causes, recorded_causes, span_causes
 from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.settings import Settings
+from perfreg_assets.terminal import console_on
 
 CLEAN_BAR = 0.03
 PRINTED = (
@@ -64,7 +64,7 @@ def evaluate(
 
 def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None:
     """The tables for a terminal."""
-    console = Console(file=file, width=132 if file else None)
+    console = console_on(file, 132 if file else None)
     is_recorded = "clean" in result
     title = "Injected thread at rank, in the surest flagged window" if is_recorded else "Service with the fault at rank"
     console.print(_table(title, result["rows"]))

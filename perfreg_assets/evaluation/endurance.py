@@ -19,7 +19,6 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.evaluation.cases import Progress
@@ -30,6 +29,7 @@ from perfreg_assets.methods.app_load import limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.terminal import console_on
 from perfreg_assets.traces import event_types
 from perfreg_assets.traces.event_types import EventType, Survey
 
@@ -375,7 +375,7 @@ def _judged_sessions(
 
 def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None:
     """The tables for a terminal."""
-    console = Console(file=file, width=150 if file else None)
+    console = console_on(file, 150 if file else None)
     console.print(_table("What is kept", result["rows"]))
     if result["curve"]:
         shares = [row for row in result["curve"] if "auc" in row]

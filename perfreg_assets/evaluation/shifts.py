@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets import detection
@@ -24,6 +23,7 @@ from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.omega_rule import critical_omega, is_anomalous
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.terminal import console_on
 
 LEVELS = (0.05, 0.10)
 NOISES = (1.0, 2.0)
@@ -179,7 +179,7 @@ def recall_at(normal: Sequence[float], anomalous: Sequence[float], rate: float) 
 
 def print_report(told: dict[str, Any], file: IO[str] | None = None) -> None:
     """A table per detector: false alarms (with 95 % intervals over apps) and recall of whole runs."""
-    console = Console(file=file, width=132 if file else None)
+    console = console_on(file, 132 if file else None)
     console.print(
         f"family {told['dataset']}, protocol {told['protocol']}, {told['repeats']} repeats, seed {told['seed']}, "
         f"{told['seconds']:.1f} s"

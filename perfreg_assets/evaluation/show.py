@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.evaluation.printed import event_row, verdict_rows
+from perfreg_assets.terminal import console_on
 
 _FIGURES = ("precision", "recall", "f1", "false_positive_rate", "mcc", "roc_auc", "average_precision")
 _HEADS = ("precision", "recall", "F1", "FPR", "MCC", "ROC AUC", "AP")
@@ -19,7 +19,7 @@ _RUN = "*"
 
 def print_tables(result: dict[str, Any], file: IO[str] | None = None) -> None:
     """Verdicts (pooled, per series, per severity, for runs), false alarms against nominal, localisation."""
-    console = Console(file=file, width=132 if file else None)
+    console = console_on(file, 132 if file else None)
     console.print(
         f"data set {result['dataset']}, protocol {result['protocol']}, {result['repeats']} repeats, history "
         f"{result['history']}, seed {result['seed']}, {result['seconds']:.1f} s"

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.evaluation.cases import Case, Progress, judge
@@ -28,6 +27,7 @@ from perfreg_assets.methods.multiple_testing import series_scores, version_score
 from perfreg_assets.methods.repeats import correlation
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
+from perfreg_assets.terminal import console_on
 
 DETECTOR = "default"
 RUNS_PER_BUILD = (1, 2, 3, 5, 10)
@@ -177,7 +177,7 @@ def _rows(builds: Sequence[Build], runs: int) -> list[dict[str, Any]]:
 
 def print_report(told: dict[str, Any], file: IO[str] | None = None) -> None:
     """False alarms and recall by series and number of runs, at each level."""
-    console = Console(file=file, width=132 if file else None)
+    console = console_on(file, 132 if file else None)
     console.print(
         f"data set {told['dataset']}, protocol {told['protocol']}, {told['repeats']} repeats, "
         f"history {told['history']}, seed {told['seed']}, {told['seconds']:.1f} s"

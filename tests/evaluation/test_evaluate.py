@@ -120,6 +120,16 @@ def test_tables_show_measured_beside_printed(result):
     assert "every alarm is false" in out.getvalue()
 
 
+def test_what_a_data_set_calls_its_series_is_told_as_it_is(result):
+    """Another tool's series may be called by its unit: `latency[ms]` was told as `latency`, `io[/dev]` ended it."""
+    out = io.StringIO()
+    names = {"cpu_total": "latency[ms]"}
+    rows = [{**row, "series": names.get(row["series"], row["series"])} for row in result["rows"]]
+    print_tables({**result, "dataset": "io[/dev]", "rows": rows}, out)
+    assert "data set io[/dev], " in out.getvalue()
+    assert "latency[ms]" in out.getvalue()
+
+
 def test_the_reliability_picture_is_a_png(result, tmp_path):
     path = tmp_path / "some" / "reliability.png"
     plot_reliability([result], path)
