@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -21,6 +22,7 @@ from perfreg_assets.catalogue import SERIES
 from perfreg_assets.cli import importing, main
 from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.collection import registry
+from perfreg_assets.model.sides import RunOfSide, Side
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import runs
@@ -294,6 +296,30 @@ def test_a_trace_that_is_there_twice_is_one_run_of_its_side(tmp_path):
     shutil.copy(tmp_path / "a" / "0.pftrace", tmp_path / "a" / "below" / "0.pftrace")
     again = json.loads(run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json").stdout)
     assert again["runs_a"] == told["runs_a"]
+
+
+def test_a_series_that_is_not_known_all_along_is_told_wherever_the_comparison_is(tmp_path, monkeypatch):
+    """The rails of a run began a second late: the comparison was normal, and nothing said that they were not in it."""
+
+    def side(_settings, name, *_):
+        rails = {"power_rail_cpu": np.array([np.nan, 80.0]), "power_rail_gpu": np.array([np.nan, 9.0])}
+        values = {"cpu_app": np.array([0.1, 0.2]), **(rails if name == "before" else {})}
+        runs = (RunOfSide(f"{name}{one}", values, dict.fromkeys(values, "u"), None) for one in range(2))
+        return Side(name, tuple(runs)), APP
+
+    monkeypatch.setattr("perfreg_assets.cli.comparison_sides.side_of", side)
+    told, page = (tmp_path / name for name in ("none.duckdb", "page.html"))
+    result = run("compare", "before", "after", "--format", "json", "--html", page, warehouse=told)
+    left_out = "power_rail_cpu, power_rail_gpu of before0, before1 left out: not all samples are known"
+    assert result.stderr.splitlines()[0] == f"before: {left_out}"
+    rows = json.loads(result.stdout)["series_excluded"]
+    assert [(row["side"], row["run"], row["series"]) for row in rows] == [
+        ("a", f"before{number}", f"power_rail_{rail}") for number in range(2) for rail in ("cpu", "gpu")
+    ]
+    assert "before1, power_rail_gpu" in page.read_text()
+    assert (
+        left_out.replace("_", "\\_") in run("compare", "before", "after", "--format", "markdown", warehouse=told).stdout
+    )
 
 
 def test_runs_that_are_on_both_sides_are_told_and_sides_of_the_same_runs_are_not_normal(tmp_path, filled):

@@ -12,7 +12,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli import differences
-from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS
+from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS, series_left_out
 from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
@@ -67,7 +67,7 @@ def compare(
     worse in B; 3: something is; 4: too few runs for a verdict; 1: nothing could be compared.
     """
     from perfreg_assets.cli.comparison_sides import side_of
-    from perfreg_assets.model.sides import on_both, other_load
+    from perfreg_assets.model.sides import left_out, on_both, other_load
 
     are_files = [Path(name.strip()).exists() for name in (a, b)]
     if scenario is not None and all(are_files):
@@ -85,6 +85,8 @@ def compare(
     for side in (first, second):
         for run, reason in side.excluded:
             terminal.note(f"{side.name}: {run} is left out: {reason}")
+        for sentence in series_left_out(left_out(side)):
+            terminal.note(f"{side.name}: {sentence}")
     if differing := other_load(first, second):
         terminal.note(
             f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
@@ -156,6 +158,8 @@ def _in_force(settings: Settings) -> Settings:
 
 
 def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown]) -> dict[str, Any]:
+    from perfreg_assets.model.sides import left_out
+
     return {
         "a": first.name,
         "b": second.name,
@@ -173,6 +177,11 @@ def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown
             {"side": key, "run": run, "reason": reason}
             for key, side in (("a", first), ("b", second))
             for run, reason in side.excluded
+        ],
+        "series_excluded": [
+            {"side": key, "run": run, "series": series, "reason": reason}
+            for key, side in (("a", first), ("b", second))
+            for run, series, reason in left_out(side)
         ],
     }
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from perfreg_assets.cli.differences import interval, quantity, share, signed
 from perfreg_assets.cli.markup import Case, annotation, cell, junit, sign
 from perfreg_assets.reports.grown_words import GROWN_WORDS
+from perfreg_assets.terminal import listed
 
 Told = Mapping[str, Any]
 _GROWN_SHOWN = 5
+_NAMED = 5
 _KINDS = {"anomalous": "error", "not_enough_runs": "warning"}
 
 
@@ -37,7 +39,29 @@ def comparison_markdown(told: Told) -> str:
             lines += ["", f"{words.title}, {words.unit}: {', '.join(grown)}"]
         elif source["state"] != "compared":
             lines += ["", f"{words.title}: not compared, {cell(source['reason'])}"]
+    for side in ("a", "b"):
+        of_side = [row for row in told["series_excluded"] if row["side"] == side]
+        for sentence in series_left_out((row["run"], row["series"], row["reason"]) for row in of_side):
+            lines += ["", f"{side.upper()}: {cell(sentence)}"]
     return "\n".join(lines) + "\n"
+
+
+def series_left_out(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """A sentence for all series that are left out of the same runs for the same reason: a device has dozens of rails.
+
+    Args:
+        rows: (run, series, why).
+    """
+    runs: dict[tuple[str, str], list[str]] = {}
+    for run, series, why in rows:
+        runs.setdefault((series, why), []).append(run)
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (series, why), of in runs.items():
+        alike.setdefault((why, tuple(of)), []).append(series)
+    return [
+        f"{listed(names[:_NAMED], len(names))} of {listed(of[:_NAMED], len(of))} left out: {why}"
+        for (why, of), names in alike.items()
+    ]
 
 
 def _grown_name(row: Told) -> str:

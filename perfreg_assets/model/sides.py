@@ -238,7 +238,24 @@ def courses_of(a: Side, b: Side, settings: Settings) -> dict[str, Courses]:
 
 
 def _is_usable(values: Floats | None) -> bool:
-    return values is not None and bool(values.size) and bool(np.isfinite(values).all())
+    return values is not None and _why_unusable(values) is None
+
+
+def _why_unusable(values: Floats) -> str | None:
+    if not values.size:
+        return "no samples"
+    return None if np.isfinite(values).all() else "not all samples are known"
+
+
+def left_out(side: Side) -> list[tuple[str, str, str]]:
+    """(run, series, why) of what was recorded and is not compared: a rail has no value where its counter fell, or
+    before it was first read."""
+    return [
+        (run.label, name, why)
+        for run in side.runs
+        for name, values in sorted(run.series.items())
+        if (why := _why_unusable(values)) is not None
+    ]
 
 
 def other_load(a: Side, b: Side) -> set[str]:

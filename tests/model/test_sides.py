@@ -8,6 +8,7 @@ from perfreg_assets.model.sides import (
     RunOfSide,
     Side,
     courses_of,
+    left_out,
     mean_course,
     on_both,
     other_load,
@@ -32,6 +33,16 @@ def test_series_of_both_sides_are_compared_judged_ones_first_and_odd_ones_left_o
     assert [one.is_judged for one in found.values()] == [True, True, False]
     assert [one.is_memory for one in found.values()] == [False, True, True]
     assert len(found["cpu_app"].a) == len(found["rss_app"].a) == 1
+
+
+def test_what_was_recorded_and_is_not_compared_is_told_with_its_run():
+    """A rail whose first interval nothing covers left no trace in the comparison, which called the rest normal."""
+    rails = side(run(cpu_app=[1, 2], power_rail_cpu=[np.nan, 80.0], heap_app=[]))
+    assert courses_of(rails, rails, Settings()).keys() == {"cpu_app"}
+    assert left_out(rails) == [
+        ("r", "heap_app", "no samples"),
+        ("r", "power_rail_cpu", "not all samples are known"),
+    ]
 
 
 def test_what_is_judged_wherever_it_was_recorded_is_judged_between_sides_too():

@@ -65,6 +65,7 @@ def told(name="cpu_app", label="b"):
         "stacks": [grown(label) | {"name": label, "path": [label, label]}],
         "sources": [{"source": one, "state": "compared", "reason": None} for one in ("threads", "slices", "stacks")],
         "excluded": [{"side": "a", "run": label, "reason": label}],
+        "series_excluded": [{"side": "b", "run": label, "series": name, "reason": label}],
     }  # fmt: skip
 
 
