@@ -37,10 +37,10 @@ def distances(context: dg.AssetExecutionContext, project: Project) -> None:
         counts = table.counts(reader, [run_id for ids in run_ids.values() for run_id in ids], SCORED)
     now = {row.run_id for row in measured.rows}
     for key, ids in run_ids.items():
-        scored, others = (sum(counts.get(run_id, (0, 0))[index] for run_id in ids) for index in (0, 1))
+        scored, others, rows = (sum(counts.get(run_id, (0, 0, 0))[index] for run_id in ids) for index in (0, 1, 2))
         context.add_asset_metadata(
             {
-                "dagster/partition_row_count": scored + others,
+                "dagster/partition_row_count": rows,
                 "scored": scored,
                 "not_scored": others,
                 "runs_measured_now": len(now & set(ids)),

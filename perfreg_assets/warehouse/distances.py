@@ -149,11 +149,13 @@ def scored_series(reader: Reader, run_ids: Iterable[str], detector: str) -> dict
     )
 
 
-def counts(reader: Reader, run_ids: Iterable[str], scored: str) -> dict[str, tuple[int, int]]:
-    """run_id -> (series that were scored, series that were not) by the latest measurements of all detectors."""
+def counts(reader: Reader, run_ids: Iterable[str], scored: str) -> dict[str, tuple[int, int, int]]:
+    """run_id -> (series that were scored, series that were not) by the latest measurements of all detectors, and how
+    many rows there are: those of runs as a whole, and of earlier measurements, too."""
     found = reader.rows(
-        "SELECT run_id, count(*) FILTER (state = ?), count(*) FILTER (state <> ?) FROM core.distances "
-        f"WHERE is_latest AND series <> '*' AND {run_conditions.of(reader, run_ids)} GROUP BY run_id",
+        "SELECT run_id, count(*) FILTER (state = ? AND is_latest AND series <> '*'), "
+        "count(*) FILTER (state <> ? AND is_latest AND series <> '*'), count(*) FROM core.distances "
+        f"WHERE {run_conditions.of(reader, run_ids)} GROUP BY run_id",
         [scored, scored],
     )
-    return {run_id: (yes, no) for run_id, yes, no in found}
+    return {run_id: (yes, no, rows) for run_id, yes, no, rows in found}

@@ -155,6 +155,15 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
         assert ("Anomalous" in verdict) == any("Anomalous" in state for state in states)
 
 
+@pytest.mark.parametrize(
+    "asset", ["runs", "time_series", "thread_times", "history_sets", "distances", "discords", "causes"]
+)
+def test_the_rows_that_dagster_counts_are_those_of_the_mart_it_names(recorded, asset):
+    """Beside the name of marts.time_series stood how many series there are, and not how many samples."""
+    (row,) = recorded.rows(f"SELECT count(*) AS rows FROM marts.{asset} WHERE version_name = '1.5.0'")
+    assert _metadata(recorded, asset)["dagster/partition_row_count"].value == row["rows"]
+
+
 def test_metadata_names_the_history_and_what_was_explored(recorded):
     history, runs = (_metadata(recorded, asset) for asset in ("history_sets", "runs"))
     members = {
