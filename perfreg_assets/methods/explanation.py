@@ -238,7 +238,7 @@ def readable(value: float) -> str:
     """Three significant digits, no exponent where it is readable without."""
     if abs(value) >= 999.5:  # three digits of it are 1,000
         return f"{value:,.0f}"
-    return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1g}"
+    return f"{value:.3g}"
 
 
 _SCALES = {

@@ -8,12 +8,14 @@ from perfreg_assets.methods.explanation import Explainer, readable
 
 TOLD = {
     **{0.0: "0", 0.0004: "0.0004", 1.234: "1.23", 99.96: "100", 999.4: "999", 999.5: "1,000", 999.6: "1,000"},
+    **{0.000512: "0.000512", -0.000949: "-0.000949", 1.25e-09: "1.25e-09"},
     **{-999.6: "-1,000", 1000.0: "1,000", 1234567.8: "1,234,568"},
 }
 
 
 @pytest.mark.parametrize("value", TOLD)
 def test_no_number_is_told_with_an_exponent_that_is_readable_without(value):
+    """Nor with another value than the table beside it: 0.000512 and 0.000543 were both 0.0005, and a change."""
     assert readable(value) == TOLD[value]
 
 
