@@ -78,7 +78,8 @@ def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckRe
     """Few of the latest runs raised an alarm that somebody rejected, at the current ω; others may be true."""
     counted = findings.false_alarms(reader, LATEST_RUNS)
     if counted is None:
-        return dg.AssetCheckResult(passed=True, description="nothing was judged yet", metadata={"runs": 0})
+        nothing = "no run was judged, those left out that are excluded or whose alarm was confirmed or accepted"
+        return dg.AssetCheckResult(passed=True, description=nothing, metadata={"runs": 0})
     ratio, open_alarms = counted["rejected"] / counted["runs"], counted["alarms"] - counted["rejected"]
     return dg.AssetCheckResult(
         passed=ratio <= FALSE_ALARMS_WORTH_A_LOOK,

@@ -91,7 +91,7 @@ def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
     """Alarms among the latest normal runs (judged, neither confirmed, accepted nor excluded) at the current ω, and how
     many of them somebody rejected.
 
-    None when nothing was judged yet.
+    None when there is none of them.
     """
     looked_at = latest * _LOOKED_AT
     while True:

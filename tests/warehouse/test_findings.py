@@ -55,6 +55,17 @@ def test_alarms_that_nobody_rejected_are_no_false_alarms(sample_copy: Warehouse)
         assert f"{len(rejected) + len(others)} false alarms" in result.description
 
 
+def test_where_all_that_was_judged_is_reviewed_the_check_does_not_say_that_nothing_was_judged(
+    sample_copy: Warehouse,
+) -> None:
+    with sample_copy.writing() as writer:
+        for (run_id,) in writer.rows("SELECT run_id FROM marts.runs WHERE is_anomalous IS NOT NULL"):
+            reviews.add(writer, run_id, "accepted")
+        result = checks.false_alarms_are_few(writer, [])
+    assert result.passed
+    assert result.description.startswith("no run was judged, those left out that are excluded or whose alarm")
+
+
 def test_an_excluded_run_is_no_false_alarm(sample_copy: Warehouse) -> None:
     rates = (
         "SELECT flagged_count, presumed_false_alarm_count FROM marts.false_alarm_rates "
