@@ -18,7 +18,7 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as table
 from perfreg_assets.warehouse import settings_table
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,16 @@ def stored_average(
         return None
     row = averages[inputs.barycenter_id(one, settings)]
     return Barycenter(row.values, row.inertia, row.iteration_count)
+
+
+def averages_of(reader: Reader, courses: Iterable[Comparison], settings: Settings) -> dict[str, table.BarycenterRow]:
+    """id → the average of each history that some comparisons have. What is not stored yet, after an update or a change
+    of settings, is computed for this once."""
+    of_ids = {inputs.barycenter_id(one, settings): one for one in courses if one.has_barycenter}
+    found = table.find(reader, of_ids)
+    missing = {key: one for key, one in of_ids.items() if key not in found}
+    store = comparisons.SampleStore(reader, list(missing.values()))
+    return found | {key: _average(key, store.values(one), settings) for key, one in missing.items()}
 
 
 def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Averaged:

@@ -26,13 +26,12 @@ from perfreg_assets.methods.multiple_testing import combine, correct, version_sc
 from perfreg_assets.methods.omega_rule import is_anomalous, threshold
 from perfreg_assets.methods.repeats import correlation
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError
-from perfreg_assets.model import comparisons, inputs
-from perfreg_assets.model.averaging import stored_average
+from perfreg_assets.model import comparisons
+from perfreg_assets.model.averaging import averages_of, stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import judged_runs, settings_table
 from perfreg_assets.warehouse.connection import Reader
 
@@ -134,9 +133,7 @@ class _Measuring:
         self._families, self._settings, self._definition = families, settings, definition
         self._of_way = detectors_by_way(definition, vars(settings))
         self._store = SampleStore(reader, everything)
-        self._averages = barycenter_table.find(
-            reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
-        )
+        self._averages = averages_of(reader, everything, settings)
         self._past = PastScores.of(reader, families, definition.name) if definition.has_empirical_null else None
 
     def run(self, run_id: str, onsets: int, seed: int) -> _Run | None:

@@ -18,7 +18,7 @@ from synthetic import APP, Project, reader_of, row
 
 from perfreg_assets.cli import main
 from perfreg_assets.cli.power import sentences
-from perfreg_assets.model import detection_power
+from perfreg_assets.model import detection_power, inputs
 from perfreg_assets.model.detection_power import _wilson, measure
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import judged_runs
@@ -88,6 +88,14 @@ def test_nearly_nothing_is_as_good_as_nothing_and_much_is_always_found(project):
     cases = {row["cases"] for row in told["rows"] if row["repeats"] == 1 and row["kind"] == "leak"}
     assert f"leak: from 200 MB/min in 9 of 10 runs ({cases.pop()} cases)" in sentences(told)[0]
     assert not cases
+
+
+def test_after_an_update_it_needs_no_catching_up(project, monkeypatch):
+    """The averages of histories are stored by the code that made them: an update ended it with a bare KeyError."""
+    with project.warehouse.reading() as reader:
+        before = measure(reader, project.settings, APP, onsets=1)
+        monkeypatch.setattr(inputs, "code_version", lambda part: f"{part} of the next release")
+        assert measure(reader, project.settings, APP, onsets=1) == before
 
 
 @pytest.mark.parametrize("name", ["project", "measuring_itself"])
