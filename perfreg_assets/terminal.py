@@ -227,7 +227,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
+        is_long = 9999.5 <= abs(value) < 1e15  # which `.4g` tells with an exponent
+        return f"{value:,.0f}" if is_long else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     return printable(" ".join(str(value).split()))

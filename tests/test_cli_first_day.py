@@ -298,6 +298,18 @@ def test_a_trace_that_is_there_twice_is_one_run_of_its_side(tmp_path):
     assert again["runs_a"] == told["runs_a"]
 
 
+def test_what_would_show_has_its_unit_where_it_is_no_share_of_anything(tmp_path, monkeypatch):
+    def side(_settings, name, *_):
+        levels = (0.0, 0.0, 0.0) if name == "before" else (0.1, 0.3, 0.2)
+        runs = (RunOfSide(f"{name}{one}", {"cpu_app": np.array(2 * [one])}, {"cpu_app": "u"}, None) for one in levels)
+        return Side(name, tuple(runs)), APP
+
+    monkeypatch.setattr("perfreg_assets.cli.comparison_sides.side_of", side)
+    result = run("compare", "before", "after", warehouse=tmp_path / "none.duckdb")
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("cpu_app"))
+    assert re.split(r"  +", line)[7].endswith(" u"), line
+
+
 def test_a_series_that_is_not_known_all_along_is_told_wherever_the_comparison_is(tmp_path, monkeypatch):
     """The rails of a run began a second late: the comparison was normal, and nothing said that they were not in it."""
 

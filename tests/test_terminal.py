@@ -51,6 +51,19 @@ def test_what_stands_in_brackets_is_told_as_it_is(capsys):
     assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [BRACKETS] * 3
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        *[(9999.4, "9999"), (9999.6, "10,000"), (12345.6, "12,346"), (-99999.7, "-100,000"), (1e9, "1,000,000,000")],
+        *[(1e15, "1e+15"), (1e300, "1e+300"), (1.234e-5, "1.234e-05"), (float("inf"), "inf"), (float("nan"), "nan")],
+    ],
+)
+def test_numbers_have_an_exponent_only_where_nobody_would_read_them_without(value, told, capsys):
+    """12,345.6 ms was 1.235e+04, and 1e300 a cell of 301 digits."""
+    terminal.table([{"n": value}], ["n"])
+    assert capsys.readouterr().out.split() == ["n", told]
+
+
 def test_headings_command_no_terminal_either(capsys):
     terminal.table([{TRICKS: 1}], [TRICKS], title=TRICKS)
     told = capsys.readouterr().out

@@ -311,7 +311,8 @@ def _show_table(told: dict[str, Any]) -> None:
 def _detectable_cell(row: dict[str, Any]) -> str:
     if row["detectable"] is None:
         return "–"
-    return differences.share(row["detectable"], row["mean_a"]) or f"{row['detectable']:.3g}"
+    told = differences.share(row["detectable"], row["mean_a"])
+    return told or differences.quantity(row["detectable"], row["unit"])
 
 
 def _show_grown(source: dict[str, Any], rows: list[dict[str, Any]]) -> None:

@@ -50,11 +50,13 @@ def cause_name(kind: str, process: str | None, thread: str | None, name: str, so
 
 
 def amount(value: float | None, kind: str, *, is_difference: bool = False) -> str | None:
-    """A value with its unit; three significant digits."""
+    """A value with its unit; three significant digits, of long numbers all."""
     if value is None:
         return None
     scaled = value * (display_unit("bytes").factor if kind in ("memory", "heap") else 1.0)
-    return f"{scaled:{'+' if is_difference else ''}.3g} {_UNITS[kind]}"
+    sign = "+" if is_difference else ""
+    digits = ",.0f" if abs(scaled) >= 999.5 else ".3g"
+    return f"{scaled:{sign}{digits}} {_UNITS[kind]}"
 
 
 def share(value: float | None) -> str | None:

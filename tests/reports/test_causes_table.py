@@ -168,3 +168,14 @@ def test_a_flame_graph_stands_below_the_table_of_its_window_and_only_there(page)
     assert (flame["parent"], flame["methods"]) == ([-1, 0, 1, 2], [0, 1, 2, 3])
     assert (flame["before"], flame["now"]) == ([None, None, 100.0, 100.0], [0.0, 0.0, 400.0, 400.0])
     assert "flame" not in page(WINDOW), "pages without stacks load nothing for them"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "told"),
+    [
+        (1.2344e9, "memory", "+1,234 MB"), (9.996e8, "heap", "+1,000 MB"), (-2e9, "memory", "-2,000 MB"),
+        (1.234e6, "memory", "+1.23 MB"), (0.00012, "thread", "+0.00012 cores"),
+    ],
+)  # fmt: skip
+def test_amounts_have_three_digits_and_no_exponent(value, kind, told):
+    assert amount(value, kind, is_difference=True) == told
