@@ -174,12 +174,18 @@ SELECT
         ELSE concat(
             format('{} of {}{}: ', told.measure, told.series, coalesce(' in ' || told.scenario, '')),
             CASE
-                WHEN told.drift_change_ratio IS NULL THEN format('{:+.3g} {} a version', told.change_per_version_value, told.unit)
+                WHEN told.drift_change_ratio IS NULL THEN format(
+                    CASE WHEN abs(told.change_per_version_value) < 999.5 THEN '{:+.3g} {} a version' ELSE '{:+.0f} {} a version' END,
+                    told.change_per_version_value, told.unit
+                )
                 ELSE format('{:+.1f} % a version', 100 * ((1 + told.drift_change_ratio) ** (1 / (told.drift_version_count - 1)) - 1))
             END,
             format(' since {}, ', told.since_version_name),
             CASE
-                WHEN told.drift_change_ratio IS NULL THEN format('{:+.3g} {} in all', told.fitted_last_value - told.fitted_first_value, told.unit)
+                WHEN told.drift_change_ratio IS NULL THEN format(
+                    CASE WHEN abs(told.fitted_last_value - told.fitted_first_value) < 999.5 THEN '{:+.3g} {} in all' ELSE '{:+.0f} {} in all' END,
+                    told.fitted_last_value - told.fitted_first_value, told.unit
+                )
                 ELSE format('{:+.0f} % in all', 100 * told.drift_change_ratio)
             END,
             format(' ({} versions, p = {:.2g}).', told.drift_version_count, told.drift_p_value)

@@ -199,7 +199,7 @@ def test_growth_of_a_leak_that_gets_faster_is_told_in_its_unit(writer: Writer) -
     growth = found["rss_app", "growth"]
     assert (growth["drift_state"], growth["unit"], growth["drift_change_ratio"]) == ("worse", "bytes/s", None)
     assert growth["explanation"] == (
-        "growth of rss_app: +1e+03 bytes/s a version since v0, +7e+03 bytes/s in all (8 versions, p = 0.0033)."
+        "growth of rss_app: +1000 bytes/s a version since v0, +7000 bytes/s in all (8 versions, p = 0.0033)."
     )
 
 
