@@ -233,6 +233,7 @@ def compared(name="branch", verdict="anomalous"):
             {"source": "slices", "state": "compared", "reason": None},
             {"source": "stacks", "state": "missing_in_a", "reason": name},
         ],
+        "series_excluded": [{"side": "a", "run": name, "series": name, "reason": name}],
     }  # fmt: skip
 
 
@@ -308,7 +309,7 @@ def test_names_from_outside_end_nothing_of_versions_and_comparisons(name):
     assert len(ElementTree.fromstring(version_formats.versions_junit(shown)).findall("testsuite/testcase/failure")) == 2
     told = compared(name)
     lines = comparison_formats.comparison_markdown(told).splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 15
     assert not [line for line in lines if CALLS.search(line)]
     assert comparison_formats.comparison_github(told).count("\n") == 1
     assert len(ElementTree.fromstring(comparison_formats.comparison_junit(told)).findall("testsuite/testcase")) == 2
