@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,9 @@ from perfreg_assets.collection.explorer_process import ExplorerProcess
 from perfreg_assets.reasons import Reason, Rejected
 
 _LINE_MAX_BYTES = 1 << 20
+_PATH_MAX_BYTES = 4 << 30
+"""On this computer's disk: the texts of 80,000 screens of 50 kB, those of an endurance run of many hours."""
+_LINES_MAX = 1_000_000
 
 
 class CommandExplorer:
@@ -67,25 +71,42 @@ class CommandExplorer:
         )
 
     def _read(self, *, is_ended: bool) -> bool:
-        """Takes the whole lines written since the last call; True when a last line is unfinished."""
+        """Takes the whole lines written since the last call; True when a last line is unfinished.
+
+        Raises:
+            Rejected: EXPLORER_OUTPUT_INVALID; one of them is that a program writes without end, or without line ends.
+        """
         try:
             with self._process.path_file.open("rb") as stream:
-                stream.seek(self._offset)
-                data = stream.read()
+                size = os.fstat(stream.fileno()).st_size  # what comes while it is read is for the next call
+                if size > _PATH_MAX_BYTES:
+                    told = f"the explorer's path is larger than {_PATH_MAX_BYTES:,} bytes"
+                    raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, told)
+                rest = b""
+                while (begin := self._offset + len(rest)) < size:
+                    stream.seek(begin)
+                    rest = self._take(rest + stream.read(min(_LINE_MAX_BYTES, size - begin)))
         except FileNotFoundError:
             return False
-        whole = data[: data.rfind(b"\n") + 1]
-        rest = data[len(whole) :]
+        is_unfinished = bool(rest)
         if is_ended and rest:
             try:
                 json.loads(rest)
             except ValueError:
                 pass
             else:
-                whole, rest = data, b""  # the last line only lacks its line feed
+                is_unfinished = bool(self._take(rest + b"\n"))  # the last line only lacks its line feed
+        return is_unfinished and is_ended
+
+    def _take(self, data: bytes) -> bytes:
+        """Takes the whole lines of what was written; the beginning of the one after them."""
+        whole = data[: data.rfind(b"\n") + 1]
         self._lines.take(whole.splitlines())
         self._offset += len(whole)
-        return bool(rest) and is_ended
+        rest = data[len(whole) :]
+        if len(rest) > _LINE_MAX_BYTES:
+            self._lines.take([rest])  # which refuses it
+        return rest
 
 
 @dataclass
@@ -107,12 +128,14 @@ class PathLines:
         """
         for raw in lines:
             self._count += 1
+            if self._count > _LINES_MAX:
+                raise self._refusal(f"is one too many: {_LINES_MAX:,} are taken")
             if raw.strip():
                 self._take_one(raw)
 
     def _take_one(self, raw: bytes) -> None:
         if len(raw) > _LINE_MAX_BYTES:
-            raise self._refusal("is longer than 1 MiB")
+            raise self._refusal(f"is longer than {_LINE_MAX_BYTES:,} bytes")
         try:
             item = json.loads(raw.decode("utf-8"))
         except (ValueError, RecursionError) as error:

@@ -21,6 +21,9 @@ from perfreg_assets.reasons import Reason, Rejected
 _PLACEHOLDER = re.compile(r"\{(serial|app|apk|seconds|interval|seed|output|device_output|path)\}")
 _BEHIND_PIPE = 'read -r _ || exit 125; exec "$@"'
 _GRACE_S = 3.0
+_MESSAGES_MAX_BYTES = 64 << 20
+_MESSAGES_KEPT_BYTES = 1 << 20
+"""Of the messages that became too many, the last ones: why a program failed stands at their end."""
 
 
 class ExplorerProcess:
@@ -77,7 +80,7 @@ class ExplorerProcess:
             "PERFREG_PATH_FILE": str(self.path_file),
             "PERFREG_OUTPUT": str(self.output_dir),
         }
-        with self._messages.open("wb") as messages:
+        with self._messages.open("ab") as messages:  # at its end wherever that is: it is shortened while it is written
             self._process = subprocess.Popen(
                 ["sh", "-c", _BEHIND_PIPE, "sh", *self._argv],
                 stdin=subprocess.PIPE,
@@ -105,6 +108,7 @@ class ExplorerProcess:
             Rejected: EXPLORER_NOT_STARTED, EXPLORER_CRASHED, EXPLORER_HUNG.
         """
         assert self._process is not None
+        self._shorten_messages()
         status = self._process.poll()
         if status is None:
             now = host_boot_s()
@@ -134,10 +138,20 @@ class ExplorerProcess:
         time.sleep(0.05)
         _signal_group(process.pid, signal.SIGKILL)
 
-    def _last_message(self) -> str:
+    def _shorten_messages(self) -> None:
+        if self._messages.stat().st_size > _MESSAGES_MAX_BYTES:
+            kept = self._end_of_messages(_MESSAGES_KEPT_BYTES)
+            os.truncate(self._messages, 0)
+            with self._messages.open("ab") as stream:
+                stream.write(kept)
+
+    def _end_of_messages(self, size: int) -> bytes:
         with self._messages.open("rb") as stream:
-            stream.seek(max(0, self._messages.stat().st_size - 2000))
-            text = stream.read().decode("utf-8", errors="replace")
+            stream.seek(max(0, self._messages.stat().st_size - size))
+            return stream.read(size)
+
+    def _last_message(self) -> str:
+        text = self._end_of_messages(2000).decode("utf-8", errors="replace")
         return " ".join(text.split())[-200:] or "no message"
 
 

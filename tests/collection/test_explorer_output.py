@@ -2,14 +2,18 @@
 
 import json
 import os
+import sys
+import time
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfreg_assets.collection import explorer_command, explorer_process
 from perfreg_assets.collection.exploration import State, hash_state
-from perfreg_assets.collection.explorer_command import PathLines
+from perfreg_assets.collection.explorer_command import CommandExplorer, PathLines
 from perfreg_assets.collection.explorer_droidbot import read_droidbot
 from perfreg_assets.collection.explorer_fastbot import read_step_names
 from perfreg_assets.collection.screen_state import resumed_activity, screen_state
@@ -173,6 +177,70 @@ def test_a_line_that_breaks_the_contract_is_refused_with_its_number(bad):
         taken({"at_ms": 5, "state": "first"}, bad)
     assert refusal.value.reason is Reason.EXPLORER_OUTPUT_INVALID
     assert refusal.value.detail.startswith("line 2 ")
+
+
+def command_that(tmp_path, body):
+    """An explorer whose program runs these lines of Python, in a folder without any device."""
+    config = SimpleNamespace(
+        explorer="command", explorer_options={}, explorer_command=(sys.executable, "-c", body), apk=None,
+        time_limit_s=60.0, action_interval_s=1.0, hung_after_s=60.0,
+    )  # fmt: skip
+    return CommandExplorer(
+        SimpleNamespace(
+            device=SimpleNamespace(serial="none"), journal=SimpleNamespace(owe=lambda *_: None), config=config,
+            app="com.rig.shop", seed=0, work_dir=tmp_path, scratch_dir="/data/local/tmp/none",
+        )
+    )  # fmt: skip
+
+
+def polled(explorer, limit_s=60.0):
+    """Polls until the explorer ends."""
+    explorer.start()
+    deadline = time.monotonic() + limit_s
+    try:
+        while not explorer.poll():
+            assert time.monotonic() < deadline, "nothing came of it"
+            time.sleep(0.02)
+    finally:
+        explorer._process.stop()
+
+
+_PATH = "import os, time\npath = open(os.environ['PERFREG_PATH_FILE'], 'ab', 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "written", "told"),
+    [
+        ("_LINE_MAX_BYTES", 1 << 16, "b'x' * 4096", "line 2 of the explorer's path is longer than"),
+        ("_PATH_MAX_BYTES", 1 << 16, 'b\'{"at_ms": 5, "state": "x"}\\n\'', "the explorer's path is larger than"),
+        ("_LINES_MAX", 100, 'b\'{"at_ms": 5, "state": "x"}\\n\'', "line 101 of the explorer's path is one too many"),
+    ],
+)
+def test_a_path_that_never_ends_is_refused_as_soon_as_it_is_too_long(tmp_path, monkeypatch, limit, size, written, told):
+    monkeypatch.setattr(explorer_command, limit, size)
+    first = 'path.write(b\'{"at_ms": 5, "state": "x"}\\n\')\n'
+    explorer = command_that(tmp_path, f"{_PATH}{first}for _ in range(3000):\n path.write({written})\ntime.sleep(60)\n")
+    with pytest.raises(Rejected) as refusal:
+        polled(explorer)
+    assert refusal.value.reason is Reason.EXPLORER_OUTPUT_INVALID
+    assert refusal.value.detail.startswith(told)
+
+
+def test_of_a_talkative_program_the_last_messages_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(explorer_process, "_MESSAGES_MAX_BYTES", 1 << 16)
+    monkeypatch.setattr(explorer_process, "_MESSAGES_KEPT_BYTES", 1 << 12)
+    log = tmp_path / "explorer.log"
+    explorer = command_that(
+        tmp_path,
+        "import os, pathlib, sys, time\n"
+        "for number in range(3000):\n os.write(1, b'message %d ' % number + b'.' * 100 + b'\\n')\n"
+        f"while pathlib.Path({str(log)!r}).stat().st_size > {1 << 16}:\n time.sleep(0.01)\n"
+        "print('the end', flush=True)\nsys.exit(3)\n",
+    )
+    with pytest.raises(Rejected, match=r"message 2999 \.+ the end:") as refusal:
+        polled(explorer)
+    assert refusal.value.reason is Reason.EXPLORER_CRASHED
+    assert log.stat().st_size <= 1 << 16
 
 
 @given(st.binary(max_size=200))
