@@ -37,6 +37,7 @@ from perfreg_assets.reports.in_force import in_force_route
 from perfreg_assets.reports.links import PERFETTO_REMOTE, VERSIONS
 from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.reports.perfetto_origin import OnItsOwnOrigin, ui_origin
+from perfreg_assets.reports.reduced_files import ReducedFiles
 from perfreg_assets.reports.static_files import Files
 from perfreg_assets.reports.triage import Triage, nothing_changes
 from perfreg_assets.run import RUN_ID
@@ -241,7 +242,12 @@ def create_app(
             *(triage.routes() if triage is not None else [Route("/upkeep", nothing_changes)]),
             Route("/perfetto", to_ui),
             *(
-                [Mount("/reduced", Files(reduced_dir, policy=_REDUCED_POLICY, readers=ui))]
+                [
+                    Mount(
+                        "/reduced",
+                        ReducedFiles(reduced_dir, server=f"http://{pages}", policy=_REDUCED_POLICY, readers=ui),
+                    )
+                ]
                 if reduced_dir is not None
                 else []
             ),

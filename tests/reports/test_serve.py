@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 import websockets.exceptions
@@ -21,10 +23,12 @@ from websockets.sync.client import connect
 
 from perfreg_assets.cli.comparing import page_of_runs
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.reduction_page import PAGE, render_reduction_page
 from perfreg_assets.reports.serve import find_trace, make_server, open_socket, perfetto_ui_dir, serve
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 from tests.reports.served import served
+from tests.reports.test_reduction_page import told as reduction
 
 TRACE = gzip.compress(b"\x0a\x03abc" * 5000, mtime=0)
 
@@ -136,6 +140,29 @@ def test_no_script_of_a_reduced_traces_folder_runs_as_an_own_page(site):
     status, headers, _ = site.ask("/reduced/long/index.html")
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+
+
+@pytest.mark.parametrize("inside", ["a<b> 1", "deeper/a<b> 1", ""])
+def test_links_of_a_reduced_traces_page_lead_to_the_server_that_shows_it(site, inside):
+    """Whatever port it was written for, and however deep below the folder that is shown it lies."""
+    folder = site.home / "kept" / inside
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "a b.perfetto-trace").write_bytes(TRACE)
+    told = reduction(trace="a b.perfetto-trace")
+    (folder / PAGE).write_text(render_reduction_page(told, folder.name, server="https://perf.example:9001"))
+    path = f"/reduced/{quote(f'{inside}/'.lstrip('/'))}{PAGE}"
+    status, headers, body = site.ask(path)
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+    assert "perf.example" not in body.decode()
+    own = f"http://127.0.0.1:{site.port}"
+    assert f"lead to Perfetto at <code>{own}</code>" in body.decode()
+    (link,) = re.findall(r'href="([^"]+visStart=10000000000[^"]+)"', body.decode())
+    begin = f"{own}/perfetto/#!/?url={own}"
+    assert link.startswith(begin)
+    trace = unquote(link.removeprefix(begin).partition("&")[0])
+    assert site.ask(trace)[2] == TRACE
+    assert site.ask(path, method="HEAD")[1]["content-length"] == headers["content-length"] == str(len(body))
 
 
 def test_a_gzip_trace_arrives_byte_for_byte_and_in_parts(site):
