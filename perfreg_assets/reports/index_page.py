@@ -29,7 +29,7 @@ class IndexFacts:
 
     Attributes:
         blocks: facts of the blocks of the list of runs, see `run_list`.
-        apps: app → number and facts of its blocks of versions, see `version_list`.
+        apps: app → number, facts of its blocks of versions and of its latest version, see `version_list`.
         first: rows of the first page of the list.
         series_axes: the axis of each series that has a verdict.
         drifts: app → what its latest versions drift in, in sentences.
@@ -102,8 +102,7 @@ def _count(app: Mapping[str, Any], name: str) -> int:
 
 def _app(name: str, app: Mapping[str, Any], drifts: Sequence[str]) -> dict[str, Any]:
     """The line that stands for an app."""
-    newest = max(app["blocks"], key=lambda block: block["newest"] or 0)
-    version, runs, anomalous, state = newest["latest"]
+    version, runs, anomalous, state = app["latest"]
     return {
         "app": name,
         "versions": _count(app, "count"),
@@ -117,7 +116,7 @@ def _app(name: str, app: Mapping[str, Any], drifts: Sequence[str]) -> dict[str, 
             "anomalous": anomalous,
             "state": state,
         },
-        "grew": newest.get("grew", []),
+        "grew": app["grew"],
         "drifts": drifts,
     }
 

@@ -20,7 +20,7 @@ from perfreg_assets.reports.files import write
 FOLDER = ".state"
 HEAD = f"{FOLDER}/head.json"
 """Written by every build that changed anything, last of all."""
-FORMAT = 4
+FORMAT = 5
 SHARDS = 256
 
 

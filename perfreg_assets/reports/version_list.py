@@ -17,6 +17,7 @@ from perfreg_assets.reports.loading_lists import load_settings, load_versions
 from perfreg_assets.reports.run_order import Placed, RunOrder
 from perfreg_assets.reports.site_state import SiteState
 from perfreg_assets.reports.templating import numbers
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import version_verdicts
 from perfreg_assets.warehouse.causes import SEVERAL_RUNS
 from perfreg_assets.warehouse.connection import Reader
@@ -107,6 +108,12 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
         app, {"number": 1 + max((one["number"] for one in apps.values()), default=-1), "blocks": []}
     )
     blocks = known["blocks"]
+    shown = [
+        version
+        for _, _, version in run_table.versions_in_order(reader, app)
+        if version in versions or state.version(app, version).block >= 0
+    ]
+    versions = versions | set(shown[-1:])  # it may be another one, whose row did not change
     runs: dict[str, list[Placed]] = {}
     for one in order.runs_of(app):
         if one.version_name in versions:
@@ -148,6 +155,8 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
         }
         digest = shards.save(out_dir, name_of(known["number"], block), rows, blocks[block]["digest"])
         blocks[block] = {"digest": digest, **facts(rows)}
+        if shown and shown[-1] in rows:
+            known |= _latest(shown[-1], rows[shown[-1]])
     if not any(one["count"] for one in blocks):
         del apps[app]
 
@@ -189,16 +198,20 @@ def names(apps: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
 
 def facts(rows: Mapping[str, Row]) -> dict[str, Any]:
-    """What the index says of a block: counts, the version that ran last, and series that were judged."""
-    latest = max(rows, key=lambda version: (rows[version]["last"], version), default=None)
+    """What the index says of a block: counts, and series that were judged."""
     return {
         "count": len(rows),
         "runs": sum(row["runs"] for row in rows.values()),
         "anomalous": sum(row["anomalous"] for row in rows.values()),
-        "newest": None if latest is None else rows[latest]["last"],
-        "latest": None
-        if latest is None
-        else [latest, *(rows[latest].get(name) for name in ("runs", "anomalous", "state"))],
-        "grew": [] if latest is None else rows[latest].get("grew", []),
+        "newest": max((row["last"] for row in rows.values()), default=None),
         "series": sorted({series for row in rows.values() for series in row["cells"]}),
+    }
+
+
+def _latest(version: str, row: Row) -> dict[str, Any]:
+    """What the index says of an app's latest version, the last one in the order of marts.version_ranks: an old one that
+    is run again is not the latest for it."""
+    return {
+        "latest": [version, *(row.get(name) for name in ("runs", "anomalous", "state"))],
+        "grew": row.get("grew", []),
     }

@@ -324,10 +324,11 @@ _OF_NEWEST = """
 SELECT runs.app, runs.version_name, list(runs.run_id ORDER BY runs.started_at, runs.run_id)
 FROM {table} AS kept
 JOIN core.runs AS runs ON runs.run_no = kept.run_no
+JOIN marts.version_ranks AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
 WHERE NOT kept.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
     AND ($version IS NULL OR runs.version_name = $version)
 GROUP BY runs.app, runs.version_name
-QUALIFY row_number() OVER (PARTITION BY runs.app ORDER BY max(runs.started_at) DESC NULLS LAST, runs.version_name) = 1
+QUALIFY row_number() OVER (PARTITION BY runs.app ORDER BY any_value(versions.version_rank) DESC) = 1
 ORDER BY runs.app
 """
 
@@ -336,7 +337,7 @@ def of_newest_versions(
     reader: Reader, table: str, app: str | None, version_name: str | None
 ) -> dict[tuple[str, str], list[str]]:
     """(app, version) → its runs of which something is kept in a table, oldest first; None: of all apps, of each the
-    newest version that has such a run.
+    newest version, by the order of marts.version_ranks, that has such a run.
 
     Args:
         table: with a row per run, which `is_missing` where there is nothing to keep.

@@ -191,8 +191,8 @@ def test_drifts_of_an_app_stand_in_its_section():
     row = VersionRow("1.0", 1, 0, None, None)  # type: ignore[arg-type]
     block = {
         "count": 1, "digest": "d", "newest": 0, "runs": 1, "anomalous": 0, "series": [],
-        "latest": [row.version_name, 1, 0, "normal"],
     }  # fmt: skip
+    app = {"number": 0, "blocks": [block], "latest": [row.version_name, 1, 0, "normal"], "grew": []}
     runs = {"count": 1, "digest": "d", "newest": 0, "states": {"normal": 1}, "open": 0}
-    html = render_index(IndexFacts([runs], {"a": {"number": 0, "blocks": [block]}}, drifts={"a": ["level <b> grows."]}))
+    html = render_index(IndexFacts([runs], {"a": app}, drifts={"a": ["level <b> grows."]}))
     assert "<li><bdi>level &lt;b&gt; grows.</bdi></li>" in html

@@ -358,9 +358,10 @@ def _app(count: int = 20, number: int = 0, **changes) -> dict:
     """Facts of the blocks of versions of an app."""
     plain = {
         "digest": "fedcba9876543210", "count": count, "runs": 2 * count, "anomalous": 2, "newest": 1_793_520_000,
-        "latest": ["1.9.0", 2, 1, "anomalous"], "series": ["cpu_app", "cpu_total", "rss_app"],
+        "series": ["cpu_app", "cpu_total", "rss_app"],
     }  # fmt: skip
-    return {"number": number, "blocks": [{**plain, **changes}]}
+    latest = changes.pop("latest", ["1.9.0", 2, 1, "anomalous"])
+    return {"number": number, "blocks": [{**plain, **changes}], "latest": latest, "grew": []}
 
 
 AXES = {"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"}
@@ -383,7 +384,7 @@ def test_an_index_of_100000_runs_is_under_300_kb(builders):
     )  # fmt: skip
     facts = IndexFacts(
         [_block(**long)] * 100,
-        {f"com.rig.application{i:02d}": {"number": i, "blocks": _app(50)["blocks"] * 100} for i in range(20)},
+        {f"com.rig.application{i:02d}": {**_app(50, number=i), "blocks": _app(50)["blocks"] * 100} for i in range(20)},
         [[listed.run_id, *run_list.packed(listed)]] * run_list.FIRST_ROWS, 1.5, "default", AXES,
     )  # fmt: skip
     page = render_index(facts)
@@ -392,9 +393,8 @@ def test_an_index_of_100000_runs_is_under_300_kb(builders):
 
 
 def test_an_app_is_told_in_a_line_by_its_latest_version_and_its_counts(builders):
-    earlier = _app(50, newest=5, latest=["1.0", 3, 0, "normal"])
-    later = _app(7, newest=9, latest=["0.9-fix", 4, 1, "anomalous"])
-    apps = {"com.rig.shop": {"number": 0, "blocks": earlier["blocks"] + later["blocks"]}}
+    earlier, later = _app(50, newest=9), _app(7, newest=5, latest=["0.9-fix", 4, 1, "anomalous"])
+    apps = {"com.rig.shop": {**later, "blocks": earlier["blocks"] + later["blocks"]}}
     text = _visible(render_index(_index(builders, apps=apps)))
     assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ▲ Anomalous ?: ▲ 1 of 4", text)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfreg_assets.reports import bands, files, loading, run_list, site, site_state
+from perfreg_assets.reports import bands, files, loading, run_list, site, site_state, version_list
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.settings import OMEGA_LARGEST
@@ -305,6 +305,41 @@ def test_a_run_more_rewrites_its_own_pieces_only(own_sample, tmp_path, monkeypat
     assert {name for name in touched if name.startswith("data/runs-")} == {last}
     assert len([name for name in touched if name.startswith("data/versions-")]) == 1
     assert set(_pieces(out, "runs")) == {*everyone, "notes-9999"}
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_an_old_version_that_is_run_again_is_not_the_latest_one(own_sample, tmp_path, monkeypatch, size):
+    """The index goes by the order of versions (marts.version_ranks), as drifts and version pages do; in it a version of
+    a higher code may come to stand behind another, whose row in its block does not change for that."""
+    monkeypatch.setattr(version_list, "BLOCK_SIZE", size)
+    out = tmp_path / "reports"
+
+    def latest() -> str:
+        _build(own_sample, out)
+        (told,) = re.findall(
+            r'"versions/com.example.notes@([^"]+).html">All about', (out / "index.html").read_text("utf-8")
+        )
+        return told
+
+    def ranked_last() -> str:
+        with own_sample.reading() as reader:
+            return runs.versions_in_order(reader, "com.example.notes")[-1][2]
+
+    before = latest()
+    assert before == ranked_last()
+    with own_sample.writing() as writer:
+        (row,) = runs.find(writer, ["notes-0000"]).values()
+        again = replace(
+            row, run_id="notes-9999", content_hash="9" * 64, started_at=row.started_at + timedelta(days=99),
+            registered_at=datetime.now(UTC),
+        )  # fmt: skip
+        runs.upsert(writer, [again])
+    assert latest() == before == ranked_last()
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.runs SET version_code = CASE version_name WHEN '1.0.0' THEN 9 ELSE 1 END")
+        reviews.add(writer, "notes-0023", "confirmed")
+    assert ranked_last() == "1.0.0"
+    assert latest() == "1.0.0"
 
 
 def test_an_interrupted_build_leaves_whole_pages_and_is_finished_by_the_next(own_sample, tmp_path, monkeypatch):

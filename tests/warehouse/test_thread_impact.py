@@ -13,7 +13,7 @@ from perfreg_assets.cli import main
 from perfreg_assets.methods.thread_times import REST, RUNNING, ThreadTimes
 from perfreg_assets.methods.window_causes import Recorded
 from perfreg_assets.model.thread_impact import _rows, thread_impact
-from perfreg_assets.warehouse import recorded
+from perfreg_assets.warehouse import recorded, runs
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 APP = "com.example.notes"
@@ -64,6 +64,19 @@ def test_a_threads_share_is_that_of_the_apps_seconds_on_the_screen(sample: Wareh
         assert told[key]["self_share"] == pytest.approx(share)
         assert told[key]["self_ms"] == pytest.approx(took_ms)
         assert told[key]["run_ids"] == ids
+
+
+def test_the_newest_version_is_the_last_one_in_their_order_not_the_one_that_ran_last(sample_copy: Warehouse) -> None:
+    with sample_copy.writing() as writer:
+        (first, *_, last) = [name for _, _, name in runs.versions_in_order(writer, APP)]
+        writer.execute(
+            "UPDATE core.runs SET started_at = started_at + INTERVAL 99 DAY WHERE run_no = "
+            "(SELECT max(run_no) FROM core.runs WHERE app = ? AND version_name = ?)",
+            [APP, first],
+        )
+        assert runs.versions_in_order(writer, APP)[-1][2] == last
+        told = {version for _, version in runs.of_newest_versions(writer, "core.thread_times", APP, None)}
+    assert told == {last}
 
 
 def test_a_run_with_the_screen_and_without_the_thread_counts_as_0() -> None:
