@@ -295,9 +295,14 @@ def _of_run(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str
 
 
 _STAMPS = """
-SELECT runs.app, bit_xor(hash(costs.run_no, costs.extracted_at, sets.selected_at, counted.run_no IS NULL))::VARCHAR
+SELECT
+    runs.app,
+    bit_xor(hash(
+        costs.run_no, costs.extracted_at, sets.selected_at, counted.run_no IS NULL, versions.version_rank
+    ))::VARCHAR
 FROM core.energy_runs AS costs
 JOIN core.runs AS runs ON runs.run_no = costs.run_no
+JOIN marts.version_ranks AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
 LEFT JOIN core.history_sets AS sets ON sets.run_no = costs.run_no
 LEFT JOIN marts.counted_runs AS counted ON counted.run_no = costs.run_no
 WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined AND {of}
@@ -321,8 +326,7 @@ _LAST = """
 SELECT runs.run_id
 FROM core.runs AS runs
 JOIN (
-    SELECT version_name, min(started_at) AS first_started_at FROM core.runs
-    WHERE app = $app AND NOT is_quarantined GROUP BY version_name ORDER BY first_started_at DESC LIMIT $most
+    SELECT version_name FROM marts.version_ranks WHERE app = $app ORDER BY version_rank DESC LIMIT $most
 ) AS placed ON placed.version_name = runs.version_name
 WHERE runs.app = $app AND NOT runs.is_quarantined
 """
@@ -336,14 +340,16 @@ SELECT
 FROM marts.energy_by_run AS spent
 JOIN core.energy_runs AS states ON states.run_no = spent.run_no
 JOIN marts.counted_runs AS counted ON counted.run_no = spent.run_no
+JOIN marts.version_ranks AS versions ON versions.app = spent.app AND versions.version_name = spent.version_name
 WHERE {of}
 GROUP BY spent.device, spent.profile_id, spent.scenario, spent.version_name
-ORDER BY spent.device, spent.profile_id, spent.scenario NULLS FIRST, min(spent.started_at), spent.version_name
+ORDER BY spent.device, spent.profile_id, spent.scenario NULLS FIRST, any_value(versions.version_rank)
 """
 
 
 def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
-    """The last versions of an app as marts.energy_by_version has them, by device, profile, scenario and time."""
+    """The last versions of an app as marts.energy_by_version has them, by device, profile, scenario and their order
+    (marts.version_ranks)."""
     runs = [run_id for (run_id,) in reader.rows(_LAST, {"app": app, "most": most})]
     return versions_of_runs(reader, runs)
 

@@ -13,7 +13,7 @@ from perfreg_assets.reports import energy_site
 from perfreg_assets.reports.energy_drawing import draw_power, draw_versions
 from perfreg_assets.reports.loading import load_details
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse import energies, runs
 
 
 def build(warehouse, out):
@@ -44,6 +44,25 @@ def test_the_page_says_what_the_mart_says_and_is_written_once(own_sample, out):
     assert sorted(tuple(map(repr, (row[key] for key in keys))) for row in kept) == sorted(
         tuple(map(repr, (row[key] for key in keys))) for row in rows
     )
+
+
+def test_versions_stand_in_their_order_not_in_that_of_their_first_runs(own_sample):
+    """As everywhere (marts.version_ranks): the version before is that of the lower code where all have one."""
+
+    def told() -> dict[tuple[str, str], list[str]]:
+        found: dict[tuple[str, str], list[str]] = {}
+        with own_sample.reading() as reader:
+            for row in energies.versions(reader, "com.example.notes", most=99):
+                found.setdefault((row["device"], row["scenario"]), []).append(row["version_name"])
+        return found
+
+    before = told()
+    assert any(len(own) > 1 for own in before.values())
+    with own_sample.writing() as writer:
+        first = writer.value("SELECT min(version_name) FROM core.runs WHERE app = 'com.example.notes'")
+        writer.execute("UPDATE core.runs SET version_code = CASE version_name WHEN ? THEN 9 ELSE 1 END", [first])
+    assert told() == {key: [*(one for one in own if one != first), *(one for one in own if one == first)]
+                      for key, own in before.items()}  # fmt: skip
 
 
 def test_a_run_that_is_left_out_costs_its_version_nothing(own_sample, out):
