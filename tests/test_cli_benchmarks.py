@@ -155,6 +155,30 @@ def test_a_file_that_is_there_twice_on_a_side_counts_once(tmp_path):
     ]
 
 
+def test_files_of_a_version_under_other_flags_are_named_when_they_come_to_count_as_launches_of_one_benchmark(tmp_path):
+    def file(name, flags, benchmark="com.x.Foo.bar"):
+        metric = {"score": 2.0, "scoreUnit": "ns/op", "rawData": [[2.0, 2.1, 2.0], [2.1, 2.0, len(name) + 2.0]]}
+        one = {"benchmark": benchmark, "mode": "avgt", "jvmArgs": flags, "primaryMetric": metric}
+        (tmp_path / name).write_text(json.dumps([one]))
+        return tmp_path / name
+
+    def said(name, *arguments, version="1.0", **content):
+        origin = ("--app", "com.x", "--app-version", version, *arguments)
+        result = run("import", file(name, **content), *origin, warehouse=tmp_path / "p.duckdb")
+        assert result.exit_code == 4, result.output
+        return [line for line in result.stderr.splitlines() if "flags" in line]
+
+    assert said("a.json", flags=["-Xmx1g"]) == []
+    assert said("again.json", flags=["-Xmx1g"]) == []
+    assert said("another.json", flags=["-Xint"], benchmark="com.x.Foo.other") == []
+    assert said("next.json", flags=["-Xint"], version="2.0") == []
+    assert said("variant.json", "--variant", "int", flags=["-Xint"]) == []
+    assert said("slow.json", flags=["-Xint"]) == [
+        "slow.json has benchmarks of a.json under other flags of the virtual machine; both count as launches of one "
+        "version, --variant keeps them apart"
+    ]
+
+
 def test_what_is_left_out_of_a_comparison_is_said_whatever_the_format(tmp_path):
     whole = DATA / "pyperf_mult_list_py36.json.gz"
     part = json.loads(gzip.decompress((DATA / "pyperf_mult_list_py38.json.gz").read_bytes()))

@@ -103,6 +103,11 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
         written = build_benchmark_pages(reader, settings.reports_dir, server=settings.reports_address)
         ids = list(dict.fromkeys(one.run.benchmark_run_id for one in found))
         rows = _verdict_rows(reader, ids)
+        for file, other in table.under_other_flags(reader, new):
+            terminal.note(
+                f"{file} has benchmarks of {other} under other flags of the virtual machine; both count as launches of "
+                "one version, --variant keeps them apart"
+            )
     each = {one.run.benchmark_run_id: len(one.scores) for one in found}  # a file that is given twice is one
     terminal.note(
         f"{len(new)} of {len(ids)} files are new, {how_many(sum(each.values()), 'result')}, {len(measured)} "

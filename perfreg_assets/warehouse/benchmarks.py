@@ -12,6 +12,7 @@ import numpy as np
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import measurements, reviews
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.key_conditions import one_of_named
 from perfreg_assets.warehouse.measurements import MeasurementRow
 from perfreg_assets.warehouse.rows import Table, insert, insert_all, now_utc, to_arrow
 
@@ -162,6 +163,31 @@ def add(writer: Writer, found: Sequence[Measured]) -> list[str]:
     ids = [one.run.benchmark_run_id for one in new]
     measurements.replace_subjects(writer, BENCHMARK_RUN, ids, [row for one in new for row in one.scores])
     return ids
+
+
+_UNDER_OTHER_FLAGS = """
+SELECT own.source_name, min(other.source_name)
+FROM core.benchmark_runs AS own
+JOIN core.benchmark_runs AS other
+    ON other.app = own.app AND other.version_name = own.version_name AND other.device = own.device
+    AND other.variant = own.variant AND other.runner = own.runner
+WHERE {of}
+    AND (own.environment ->> '$.jvmArgs') <> (other.environment ->> '$.jvmArgs')
+    AND EXISTS (
+        SELECT 1 FROM core.benchmark_results AS result
+        JOIN core.benchmark_results AS same ON same.result_name = result.result_name
+        WHERE result.benchmark_run_id = own.benchmark_run_id AND same.benchmark_run_id = other.benchmark_run_id
+    )
+GROUP BY own.source_name
+ORDER BY own.source_name
+"""
+
+
+def under_other_flags(reader: Reader, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """(file, another) of those of these benchmark runs that have a benchmark which another file of their version has
+    under other flags of the virtual machine, though they count as launches of one."""
+    of, marks = one_of_named(ids, "own.benchmark_run_id", "runs")
+    return [(own, other) for own, other in reader.rows(_UNDER_OTHER_FLAGS.format(of=of), marks)]
 
 
 # ---- what is compared ----------------------------------------------------------------------------
