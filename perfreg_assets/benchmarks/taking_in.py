@@ -78,12 +78,25 @@ def take_in(paths: Sequence[Path], origin: Origin) -> list[TakenIn]:
 def _one(path: Path, origin: Origin) -> TakenIn:
     try:
         read = read_result_file(path)
-        measured = measured_of(read, origin, written_at=datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        measured = measured_of(read, origin, written_at=_changed_at(path))
     except Rejected as rejected:
         return TakenIn(path, None, (), rejected)
     except OSError as error:
         return TakenIn(path, None, (), Rejected(Reason.BENCHMARK_FILE_UNREADABLE, f"{path} ({error})"))
     return TakenIn(path, measured, read.invalid)
+
+
+def _changed_at(path: Path) -> datetime | None:
+    """The time of a file; None where it is in no year, which some file systems can hold.
+
+    Raises:
+        OSError: it is gone.
+    """
+    changed_at = path.stat().st_mtime
+    try:
+        return datetime.fromtimestamp(changed_at, UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def result_files(path: Path, origin: Origin) -> Iterator[tuple[Path, Origin]]:
@@ -201,11 +214,13 @@ def _moment(text: str, what: str) -> datetime:
 
 
 # ---- rows ----------------------------------------------------------------------------------------
-def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite_hash: str | None = None) -> Measured:
+def measured_of(
+    read: ResultFile, origin: Origin, *, written_at: datetime | None, suite_hash: str | None = None
+) -> Measured:
     """What is to be stored of results.
 
     Args:
-        written_at: stands for the time of the measurement where nothing says it; noted then.
+        written_at: stands for the time of the measurement where nothing says it; noted then. None: it is now.
 
     Raises:
         Rejected: BENCHMARK_ORIGIN_MISSING; RESULT_INVALID: there is nothing at all.
@@ -218,7 +233,8 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
     environment = dict(read.environment)
     started_at = origin.started_at or _in_utc(read.started_at)
     if started_at is None:
-        environment["started_at_is"] = "the time of the file"
+        environment["started_at_is"] = "the time of the file" if written_at else "the time of the import"
+        started_at = written_at or datetime.now(UTC)
     key = "\0".join((origin.app, origin.version_name, device, variant, read.sha256))
     run_id = f"b-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     run = BenchmarkRunRow(
@@ -233,7 +249,7 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         source_name=read.source,
         source_sha256=read.sha256,
         environment=environment,
-        started_at=started_at or written_at,
+        started_at=started_at,
     )
     results = in_area(read.results, origin)
     invalid = [one.in_area(origin.area) if origin.area else one for one in read.invalid]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +78,22 @@ def test_a_moment_that_nobody_tells_is_that_of_the_file_and_said(tmp_path):
     assert one.measured.run.device == "unknown"
     (told,) = take_in([DATA / "pyperf_telco.json.gz"], ORIGIN)
     assert "started_at_is" not in told.measured.run.environment
+
+
+@pytest.mark.parametrize("changed_at", [260_000_000_000, -63_000_000_000])
+def test_a_file_whose_time_is_in_no_year_has_that_of_the_import(monkeypatch, changed_at):
+    """Most file systems have no such times; tmpfs has."""
+    real = Path.stat
+
+    def stat(path, **given):
+        found = real(path, **given)
+        return os.stat_result((*found[:8], changed_at, 0)) if path.name == "jmh_ojalgo.json.gz" else found
+
+    monkeypatch.setattr(Path, "stat", stat)
+    before = datetime.now(UTC)
+    (one,) = take_in([DATA / "jmh_ojalgo.json.gz"], ORIGIN)
+    assert one.measured.run.environment["started_at_is"] == "the time of the import"
+    assert before <= one.measured.run.started_at <= datetime.now(UTC)
 
 
 def test_what_is_no_result_stands_beside_the_others_with_its_reason():
