@@ -108,12 +108,9 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
         app, {"number": 1 + max((one["number"] for one in apps.values()), default=-1), "blocks": []}
     )
     blocks = known["blocks"]
-    shown = [
-        version
-        for _, _, version in run_table.versions_in_order(reader, app)
-        if version in versions or state.version(app, version).block >= 0
-    ]
-    versions = versions | set(shown[-1:])  # it may be another one, whose row did not change
+    latest = _latest_of(reader, state, app, versions)
+    if latest is not None:
+        versions = versions | {latest}  # it may be another one than before, whose row did not change
     runs: dict[str, list[Placed]] = {}
     for one in order.runs_of(app):
         if one.version_name in versions:
@@ -155,10 +152,17 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
         }
         digest = shards.save(out_dir, name_of(known["number"], block), rows, blocks[block]["digest"])
         blocks[block] = {"digest": digest, **facts(rows)}
-        if shown and shown[-1] in rows:
-            known |= _latest(shown[-1], rows[shown[-1]])
+    known |= _told_of_latest(latest, [rows for rows, _ in everything.values()])
     if not any(one["count"] for one in blocks):
         del apps[app]
+
+
+def _latest_of(reader: Reader, state: SiteState, app: str, touched: Collection[str]) -> str | None:
+    """The last version in the order of marts.version_ranks that the list has, or may get: an old one that is run again
+    is not the latest for it. None where there is none, all runs being quarantined."""
+    order = [version for _, _, version in run_table.versions_in_order(reader, app)]
+    # From the end: what is known of a version stands in one of many files.
+    return next((one for one in reversed(order) if one in touched or state.version(app, one).block >= 0), None)
 
 
 def _of_block(state: SiteState, order: RunOrder, app: str, block: int) -> dict[str, list[Placed]]:
@@ -208,9 +212,11 @@ def facts(rows: Mapping[str, Row]) -> dict[str, Any]:
     }
 
 
-def _latest(version: str, row: Row) -> dict[str, Any]:
-    """What the index says of an app's latest version, the last one in the order of marts.version_ranks: an old one that
-    is run again is not the latest for it."""
+def _told_of_latest(version: str | None, blocks: Iterable[Mapping[str, Row]]) -> dict[str, Any]:
+    """What the index says of an app's latest version, whose row is in one of some blocks; None: it has none."""
+    row = next((rows[version] for rows in blocks if version in rows), None) if version is not None else None
+    if row is None:
+        return {}
     return {
         "latest": [version, *(row.get(name) for name in ("runs", "anomalous", "state"))],
         "grew": row.get("grew", []),
