@@ -47,6 +47,11 @@ def _inbox(settings: Settings) -> Finding:
     if refused:
         told = f"{len(refused)} were refused, such as {refused[0]}"
         return Finding(check, NOTICE, told, "see their reason in marts.runs; mend them there, or take them away")
+    files = inbox.beside_folders(settings.inbox_dir)
+    if files:
+        told = f"{how_many(len(files), 'file')} in no folder, such as {files[0]}"
+        advice = "nobody takes them: put each trace into a folder with its run.json, or `perfreg import` it"
+        return Finding(check, NOTICE, f"{len(found)}; {told}", advice)
     return Finding(check, OK, f"{len(found)}")
 
 

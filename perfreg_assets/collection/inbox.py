@@ -46,6 +46,17 @@ def look(inbox: Path) -> list[Sighting]:
     return [one for one in found if one is not None]
 
 
+def beside_folders(inbox: Path) -> list[str]:
+    """Names of the files that lie beside the inbox's folders, bare traces say: they are no runs, and nobody takes them.
+    Hidden and unfinished ones are left out."""
+    try:
+        entries = sorted(inbox.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    names = [one.name for one in entries if one.is_file()]
+    return [name for name in names if not name.startswith(".") and not name.endswith(_UNFINISHED)]
+
+
 def sight(folder: Path) -> Sighting | None:
     """A folder of an inbox as it is now; None for what is no folder, is gone, or is still being written.
 

@@ -105,6 +105,18 @@ def test_a_sound_installation_has_nothing_to_mend(settings):
     assert not states(rows, "mended") | states(rows, "failed")
 
 
+def test_a_file_that_lies_in_the_inbox_is_told(settings):
+    """A bare trace was never taken, and nothing said so."""
+    settings.inbox_dir.mkdir(parents=True, exist_ok=True)
+    for name in (".hidden", "still.part"):
+        (settings.inbox_dir / name).touch()
+    assert examined(settings)["folders in the inbox"]["state"] == "ok"
+    (settings.inbox_dir / "shop.perfetto-trace").touch()
+    row = examined(settings)["folders in the inbox"]
+    assert (row["state"], row["detail"]) == ("notice", "0; 1 file in no folder, such as shop.perfetto-trace")
+    assert "perfreg import" in row["advice"]
+
+
 @pytest.mark.parametrize(("name", "earlier"), [("perfreg", "perfreg.read"), ("perfreg.db", "perfreg.read.db")])
 def test_the_copy_that_release_0_1_0_published_under_another_name_goes(settings, name, earlier):
     """It stayed for ever, as large as the warehouse, and whoever opened it read what was true then."""
