@@ -83,15 +83,15 @@ def _inside(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files below a folder, links among them, and the files and folders that this process may not read, in order.
     Of what lies in such a folder nothing is known."""
     files: list[Path] = []
-    shut = [] if _may_enter(folder) else [folder]
+    shut: list[Path] = []
+    if not _may_enter(folder):
+        return [], [folder]
     for where, folders, names in os.walk(folder):
-        if not _may_enter(Path(where)):
-            folders.clear()
-            continue
         below = [Path(where, name) for name in folders]
+        closed = [path for path in below if not path.is_symlink() and not _may_enter(path)]
+        folders[:] = [path.name for path in below if path not in closed]
         found = [*(Path(where, name) for name in names), *(path for path in below if path.is_symlink())]
-        shut += [path for path in below if not path.is_symlink() and not _may_enter(path)]
-        shut += [path for path in found if not path.is_symlink() and not _may(path, os.R_OK)]
+        shut += [*closed, *(path for path in found if not path.is_symlink() and not _may(path, os.R_OK))]
         files += found
     return sorted(files), sorted(shut)
 

@@ -50,7 +50,7 @@ def averages_of(reader: Reader, courses: Iterable[Comparison], settings: Setting
     found = table.find(reader, of_ids)
     missing = {key: one for key, one in of_ids.items() if key not in found}
     store = comparisons.SampleStore(reader, list(missing.values()))
-    return found | {key: _average(key, store.values(one), settings) for key, one in missing.items()}
+    return found | {one.barycenter_id: one for one in _averaged(missing, store, settings)}
 
 
 def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Averaged:
@@ -65,8 +65,8 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
         known = table.stored(reader, set(ids.values()))
         missing = {ids[one.run_id, one.series]: one for one in courses if ids[one.run_id, one.series] not in known}
         store = comparisons.SampleStore(reader, list(missing.values()))
-    with watch.measure("model"), ThreadPoolExecutor() as pool:
-        new = list(pool.map(lambda key: _average(key, store.values(missing[key]), settings), sorted(missing)))
+    with watch.measure("model"):
+        new = _averaged(missing, store, settings)
     rows = [
         table.RunBarycenterRow(run_id=run_id, series=series, barycenter_id=key) for (run_id, series), key in ids.items()
     ]
@@ -76,6 +76,14 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     readiness.done(writer, Stage.BARYCENTER)
     counts = {run_id: sum(one.has_barycenter for one in family) for run_id, family in planned.by_path.items()}
     return Averaged(counts, len(new))
+
+
+def _averaged(
+    missing: Mapping[str, Comparison], store: comparisons.SampleStore, settings: Settings
+) -> list[table.BarycenterRow]:
+    """The averages of some histories, by id, side by side."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda key: _average(key, store.values(missing[key]), settings), sorted(missing)))
 
 
 def _average(key: str, series: list[np.ndarray], settings: Settings) -> table.BarycenterRow:
