@@ -14,7 +14,7 @@
 5. A run that looks unusual is judged once more without its one passing disturbance (`transients`). The score stays as
    it is; what it would be is evidence, which counts where earlier runs of the app had such ones (`empirical_null`).
 
-What each part brings is measured in docs/quality.md.
+What each part brings is measured in docs/choices.md.
 """
 
 from __future__ import annotations

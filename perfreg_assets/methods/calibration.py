@@ -24,7 +24,7 @@ special = LazyModule("scipy.special")
 
 QUARTILE = 0.6744897501960817  # of the standard normal distribution, the upper one
 MAD_TO_SD = 1.4826  # of a normal distribution: its standard deviation over the median absolute deviation
-HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see docs/quality.md)
+HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see docs/choices.md)
 SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance, range or value: 2 % more is never unusual
 DISTURBED_SD = 6.0
 DISTURBED_LOG = math.log(2)  # twice the median; natural tails are far below

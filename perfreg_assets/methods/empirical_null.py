@@ -14,7 +14,7 @@ worth m/4 runs its predictive tail is (1 + e/S)^(-A), A = m/4 + k, S = m/4 + Σe
 is the theory's shape with the share left to it. Earlier scores count less with every version since.
 
 With few earlier scores p is the theory's. It falls as z rises and depends on no order. Bursts, drift and heavier
-devices cost recall then, not trust; what each variant costs is measured in docs/quality.md.
+devices cost recall then, not trust; what each variant costs is measured in docs/choices.md.
 
 Earlier runs are taken for normal unless people say otherwise, and people do not look at every alarm. So a score that
 chance alone gives one run in 30,000 tells what is normal only where somebody called it a false alarm (`is_usual`):
