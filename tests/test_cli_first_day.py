@@ -334,6 +334,27 @@ def test_a_series_that_is_not_known_all_along_is_told_wherever_the_comparison_is
     )
 
 
+def test_a_series_of_one_side_alone_is_told_also_where_nothing_can_be_compared(tmp_path, monkeypatch):
+    def side(_settings, name, *_):
+        shared = {} if "nothing" in (tmp_path / "shared").read_text() else {"cpu_app": np.array([0.1, 0.2])}
+        values = {**shared, ("rss_app" if name == "before" else "heap_app"): np.array([1.0, 2.0])}
+        return Side(name, (RunOfSide(name, values, dict.fromkeys(values, "u"), None),)), APP
+
+    monkeypatch.setattr("perfreg_assets.cli.comparison_sides.side_of", side)
+    (tmp_path / "shared").write_text("cpu_app")
+    result = run("compare", "before", "after", "--format", "json", warehouse=tmp_path / "none.duckdb")
+    alone = "no run of the other side has it"
+    notes = [f"before: rss_app of before left out: {alone}", f"after: heap_app of after left out: {alone}"]
+    assert result.stderr.splitlines() == notes
+    assert json.loads(result.stdout)["series_excluded"] == [
+        {"side": "a", "run": "before", "series": "rss_app", "reason": alone},
+        {"side": "b", "run": "after", "series": "heap_app", "reason": alone},
+    ]
+    (tmp_path / "shared").write_text("nothing")
+    result = run("compare", "before", "after", warehouse=tmp_path / "none.duckdb")
+    assert (result.exit_code, result.stderr.splitlines()[:2]) == (1, notes)
+
+
 def test_runs_that_are_on_both_sides_are_told_and_sides_of_the_same_runs_are_not_normal(tmp_path, filled):
     for number in range(3):
         write_trace(tmp_path / "a" / f"{number}.pftrace", 0.2 + number / 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,16 +83,17 @@ def compare(
         first, app = side_of(settings, a, app, scenario, pattern)
         show(f"reading {b}")
         second, _ = side_of(settings, b, app, scenario, pattern)
-    for side in (first, second):
+    series_excluded = [asdict(one) for one in left_out(first, second)]
+    for key, side in (("a", first), ("b", second)):
         for run, reason in side.excluded:
             terminal.note(f"{side.name}: {run} is left out: {reason}")
-        for sentence in series_left_out(left_out(side)):
+        for sentence in series_left_out(series_excluded, key):
             terminal.note(f"{side.name}: {sentence}")
     if differing := other_load(first, second):
         terminal.note(
             f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
         )
-    told, found, courses = _compared(first, second, settings)
+    told, found, courses = _compared(first, second, settings, series_excluded)
     if same := on_both(first, second):
         terminal.note(f"{len(same)} of the runs are on both sides and hide what differs: {', '.join(same)}")
     if page is not None:
@@ -112,16 +114,18 @@ def page_of_runs(settings: Settings, a: str, b: str, app: str | None) -> str:
         Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS, NOTHING_TO_COMPARE.
     """
     from perfreg_assets.cli.comparison_sides import side_of_warehouse
+    from perfreg_assets.model.sides import left_out
 
     settings = _in_force(settings)
     first, app = side_of_warehouse(settings, a, app, None, opens_traces=False)
     second, _ = side_of_warehouse(settings, b, app, None, opens_traces=False)
-    told, _, courses = _compared(first, second, settings)
+    series_excluded = [asdict(one) for one in left_out(first, second)]
+    told, _, courses = _compared(first, second, settings, series_excluded)
     return _page(told, courses, settings, is_served=True)
 
 
 def _compared(
-    first: Side, second: Side, settings: Settings
+    first: Side, second: Side, settings: Settings, series_excluded: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], SidesCompared, dict[str, Courses]]:
     """What is told of both sides, what was found, and the courses of their series.
 
@@ -142,7 +146,7 @@ def _compared(
     found = compare_sides(courses)
     if not found.series:
         raise Rejected(Reason.NOTHING_TO_COMPARE, "no series is on both sides")
-    return _told(first, second, found, what_grew(first, second)), found, courses
+    return _told(first, second, found, what_grew(first, second), series_excluded), found, courses
 
 
 def _in_force(settings: Settings) -> Settings:
@@ -157,9 +161,9 @@ def _in_force(settings: Settings) -> Settings:
         return settings_table.in_force(reader, settings)
 
 
-def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown]) -> dict[str, Any]:
-    from perfreg_assets.model.sides import left_out
-
+def _told(
+    first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown], series_excluded: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "a": first.name,
         "b": second.name,
@@ -178,11 +182,7 @@ def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown
             for key, side in (("a", first), ("b", second))
             for run, reason in side.excluded
         ],
-        "series_excluded": [
-            {"side": key, "run": run, "series": series, "reason": reason}
-            for key, side in (("a", first), ("b", second))
-            for run, series, reason in left_out(side)
-        ],
+        "series_excluded": series_excluded,
     }
 
 

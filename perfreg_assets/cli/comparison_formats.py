@@ -40,21 +40,22 @@ def comparison_markdown(told: Told) -> str:
         elif source["state"] != "compared":
             lines += ["", f"{words.title}: not compared, {cell(source['reason'])}"]
     for side in ("a", "b"):
-        of_side = [row for row in told["series_excluded"] if row["side"] == side]
-        for sentence in series_left_out((row["run"], row["series"], row["reason"]) for row in of_side):
+        for sentence in series_left_out(told["series_excluded"], side):
             lines += ["", f"{side.upper()}: {cell(sentence)}"]
     return "\n".join(lines) + "\n"
 
 
-def series_left_out(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """A sentence for all series that are left out of the same runs for the same reason: a device has dozens of rails.
+def series_left_out(rows: Iterable[Told], side: str) -> list[str]:
+    """A sentence for all series of a side that are left out of the same runs for the same reason: a device has dozens
+    of rails.
 
     Args:
-        rows: (run, series, why).
+        rows: as under `series_excluded`.
     """
     runs: dict[tuple[str, str], list[str]] = {}
-    for run, series, why in rows:
-        runs.setdefault((series, why), []).append(run)
+    for row in rows:
+        if row["side"] == side:
+            runs.setdefault((row["series"], row["reason"]), []).append(row["run"])
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (series, why), of in runs.items():
         alike.setdefault((why, tuple(of)), []).append(series)

@@ -84,6 +84,16 @@ class Side:
     excluded: tuple[tuple[str, str], ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class SeriesLeftOut:
+    """`side`: a or b. `reason`: in words."""
+
+    side: str
+    run: str
+    series: str
+    reason: str
+
+
 def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> Side:
     """Reads traces; nothing is stored.
 
@@ -247,14 +257,16 @@ def _why_unusable(values: Floats) -> str | None:
     return None if np.isfinite(values).all() else "not all samples are known"
 
 
-def left_out(side: Side) -> list[tuple[str, str, str]]:
-    """(run, series, why) of what was recorded and is not compared: a rail has no value where its counter fell, or
-    before it was first read."""
+def left_out(a: Side, b: Side) -> list[SeriesLeftOut]:
+    """What was recorded and is not compared: a rail has no value where its counter fell, or before it was first read;
+    what one side alone has, nothing stands beside."""
+    on_a, on_b = ({name for run in side.runs for name in run.series} for side in (a, b))
     return [
-        (run.label, name, why)
+        SeriesLeftOut(key, run.label, name, why)
+        for key, side, beside in (("a", a, on_b), ("b", b, on_a))
         for run in side.runs
         for name, values in sorted(run.series.items())
-        if (why := _why_unusable(values)) is not None
+        if (why := _why_unusable(values) or (None if name in beside else "no run of the other side has it")) is not None
     ]
 
 

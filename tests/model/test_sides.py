@@ -6,6 +6,7 @@ import numpy as np
 
 from perfreg_assets.model.sides import (
     RunOfSide,
+    SeriesLeftOut,
     Side,
     courses_of,
     left_out,
@@ -39,10 +40,21 @@ def test_what_was_recorded_and_is_not_compared_is_told_with_its_run():
     """A rail whose first interval nothing covers left no trace in the comparison, which called the rest normal."""
     rails = side(run(cpu_app=[1, 2], power_rail_cpu=[np.nan, 80.0], heap_app=[]))
     assert courses_of(rails, rails, Settings()).keys() == {"cpu_app"}
-    assert left_out(rails) == [
-        ("r", "heap_app", "no samples"),
-        ("r", "power_rail_cpu", "not all samples are known"),
+    assert left_out(rails, rails) == [
+        SeriesLeftOut(key, "r", name, why)
+        for key in ("a", "b")
+        for name, why in (("heap_app", "no samples"), ("power_rail_cpu", "not all samples are known"))
     ]
+
+
+def test_what_one_side_alone_recorded_is_told_with_its_runs():
+    """A trace without memory beside one with it: CPU was compared, and nothing said that memory was not."""
+    whole, without = side(run(cpu_app=[1], rss_app=[5])), side(run(cpu_app=[2]))
+    alone = "no run of the other side has it"
+    assert left_out(whole, without) == [SeriesLeftOut("a", "r", "rss_app", alone)]
+    assert left_out(without, whole) == [SeriesLeftOut("b", "r", "rss_app", alone)]
+    holed = side(run(cpu_app=[2], rss_app=[np.nan]))  # told of the side that has the hole
+    assert left_out(whole, holed) == [SeriesLeftOut("b", "r", "rss_app", "not all samples are known")]
 
 
 def test_what_is_judged_wherever_it_was_recorded_is_judged_between_sides_too():
