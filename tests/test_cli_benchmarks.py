@@ -179,6 +179,36 @@ def test_files_of_a_version_under_other_flags_are_named_when_they_come_to_count_
     ]
 
 
+def test_sides_that_ran_under_other_flags_of_the_virtual_machine_are_told_as_files_and_as_versions(tmp_path):
+    """What was compared as 1.4 beside 1.5 was -Xint beside -Xmx1g, and nothing said so."""
+
+    def file(side, name, flags, *benchmarks):
+        metric = {"score": 2.0, "scoreUnit": "ns/op", "rawData": [[2.0, 2.1, 2.0], [2.1, 2.0, ord(side) + len(name)]]}
+        told = {} if flags is None else {"jvmArgs": flags}
+        results = [{"benchmark": one, "mode": "avgt", **told, "primaryMetric": metric} for one in benchmarks]
+        (tmp_path / side).mkdir(exist_ok=True)
+        (tmp_path / side / name).write_text(json.dumps(results))
+
+    file("a", "same.json", ["-Xmx1g"], "com.x.Foo.same")
+    file("a", "other.json", ["-Xmx1g", "-Xss2m"], "com.x.Foo.one", "com.x.Foo.two")
+    file("a", "mixed.json", [], "com.x.Foo.three")
+    file("a", "untold.json", None, "com.x.Foo.four")
+    file("b", "same.json", ["-Xmx1g"], "com.x.Foo.same", "com.x.Foo.four")
+    file("b", "other.json", ["-Xint"], "com.x.Foo.one", "com.x.Foo.two", "com.x.Foo.three")
+    file("b", "again.json", [], "com.x.Foo.three")
+    said = [
+        "2 benchmarks ran under other flags of the virtual machine: A -Xmx1g -Xss2m, B -Xint",
+        "1 benchmark ran under other flags of the virtual machine: A none, B -Xint and none",
+    ]
+    warehouse = tmp_path / "p.duckdb"
+    for side, version in (("a", "1.4"), ("b", "1.5")):
+        taken = run("import", tmp_path / side, "--app", "com.x", "--app-version", version, warehouse=warehouse)
+        assert taken.exit_code == 4, taken.output
+    for sides in ((tmp_path / "a", tmp_path / "b"), ("1.4", "1.5")):
+        found = run("compare", *sides, "--format", "json", warehouse=warehouse)
+        assert [line for line in found.stderr.splitlines() if "flags" in line] == said, found.stderr
+
+
 def test_what_is_left_out_of_a_comparison_is_said_whatever_the_format(tmp_path):
     whole = DATA / "pyperf_mult_list_py36.json.gz"
     part = json.loads(gzip.decompress((DATA / "pyperf_mult_list_py38.json.gz").read_bytes()))

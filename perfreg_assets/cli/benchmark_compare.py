@@ -19,6 +19,7 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.benchmarks.sides import Flags
     from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
 
 
@@ -82,6 +83,7 @@ def _sides(
             terminal.note(f"{file} is left out: it is the same file as {same}, which counts once")
         for sha256 in both[0].files.keys() & both[1].files.keys():
             terminal.note(f"{both[1].files[sha256]} is on both sides and hides what differs")
+        _note_flags(both[0].flags, both[1].flags)
         return both[0].entries, both[1].entries, minimum
     if any(are_files):
         name = b if are_files[0] else a
@@ -95,7 +97,17 @@ def _sides(
             first, second = sides.of_warehouse(reader, (a, b), selection, with_inadequate=include_inadequate)
         except Rejected as rejected:
             raise Rejected(rejected.reason, f"{a} and {b} are no files; {rejected.detail}") from rejected
-    return first, second, minimum
+    _note_flags(first.flags, second.flags)
+    return first.entries, second.entries, minimum
+
+
+def _note_flags(a: Flags, b: Flags) -> None:
+    from perfreg_assets.benchmarks.sides import under_other_flags
+
+    for (of_a, of_b), count in under_other_flags(a, b).most_common():
+        terminal.note(
+            f"{how_many(count, 'benchmark')} ran under other flags of the virtual machine: A {of_a}, B {of_b}"
+        )
 
 
 _TEST_CSV = (

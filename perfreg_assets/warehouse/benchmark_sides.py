@@ -56,12 +56,11 @@ def entries(
     found = []
     for taken, left in counted:
         row = taken[0]
-        place = f" [{place_of(row, told_by)}]" if told_by else ""
         scores = np.concatenate([one["launch_scores"] for one in taken])
         is_adequate = with_inadequate or all(one["is_adequate"] for one in taken)
         found.append(
             Entry(
-                key=f"{row['result_name']}{place}",
+                key=key_of(row, told_by),
                 area=row["area"],
                 unit=row["unit"],
                 worse=row["worse"],
@@ -73,6 +72,11 @@ def entries(
             )
         )
     return found
+
+
+def key_of(row: dict[str, Any], told_by: Sequence[str]) -> str:
+    """By what a result is paired, see `entries`."""
+    return f"{row['result_name']} [{place_of(row, told_by)}]" if told_by else str(row["result_name"])
 
 
 def place_of(row: dict[str, Any], names: Iterable[str]) -> str:

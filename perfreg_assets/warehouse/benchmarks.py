@@ -313,7 +313,8 @@ def verdicts_of(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
 _SIDE = """
 SELECT
     runs.device, runs.variant, runs.runner, results.result_name, results.area, measured.unit, measured.worse,
-    results.is_primary, results.is_adequate, results.launch_scores, runs.benchmark_run_id
+    results.is_primary, results.is_adequate, results.launch_scores, runs.benchmark_run_id,
+    runs.environment -> '$.jvmArgs' AS jvm_args
 FROM core.benchmark_runs AS runs
 JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchmark_run_id
 JOIN core.measurements AS measured ON measured.subject_kind = 'benchmark_run'

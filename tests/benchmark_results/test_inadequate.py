@@ -49,8 +49,8 @@ def beside(warehouse):
 
 def compared(warehouse, a, b, *, with_inadequate=False):
     with warehouse.reading() as reader:
-        entries = sides.of_warehouse(reader, (a, b), sides.Selection(), with_inadequate=with_inadequate)
-    return compare(*entries, change_minimum=0.05)
+        both = sides.of_warehouse(reader, (a, b), sides.Selection(), with_inadequate=with_inadequate)
+    return compare(*(one.entries for one in both), change_minimum=0.05)
 
 
 @pytest.fixture(params=[(1, True), (1, False), (3, True), (3, False)], ids=str)

@@ -63,7 +63,7 @@ def _import(warehouse: Warehouse, settings: Settings, path: Path, version: int) 
 def _compare(warehouse: Warehouse, versions: tuple[str, str]) -> None:
     with warehouse.reading() as reader:
         first, second = sides.of_warehouse(reader, versions, sides.Selection("com.x"), with_inadequate=False)
-    assert len(compare(first, second, change_minimum=0.05).tests) == RESULTS
+    assert len(compare(first.entries, second.entries, change_minimum=0.05).tests) == RESULTS
 
 
 def _rows_of_warehouse(folder: Path, quick: bool) -> Iterator[Row]:

@@ -82,8 +82,8 @@ def test_a_page_shows_areas_trends_and_the_last_comparison(settings):
 def compared(settings, a, b):
     """What `perfreg bench compare A B` goes by."""
     with Warehouse.of(settings).reading() as reader:
-        entries = sides.of_warehouse(reader, (a, b), sides.Selection("com.x"), with_inadequate=False)
-    return compare(*entries, change_minimum=settings.benchmark_change_minimum)
+        both = sides.of_warehouse(reader, (a, b), sides.Selection("com.x"), with_inadequate=False)
+    return compare(*(one.entries for one in both), change_minimum=settings.benchmark_change_minimum)
 
 
 def one_page(settings):
