@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -136,15 +137,19 @@ class _Inbox:
         return bool(self.decision.ready)
 
     def _decide(self) -> inbox.Decision:
-        sightings = look(self._settings.inbox_dir)
+        folder = self._settings.inbox_dir
+        sightings = look(folder)
         is_new = any(not one.is_done for one in sightings)
+        may_leave = os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
         return inbox.decide(
             sightings,
             self._context.cursor,
             now=time.time(),
             settle_s=self._settings.inbox_settle_s,
             limit=self._settings.inbox_folders_per_tick,
-            asked=_not_yet_again(self._context.instance, "run_folders") if is_new else frozenset[str](),
+            asked=_not_yet_again(self._context.instance, "run_folders", also_done=not may_leave)
+            if is_new
+            else frozenset[str](),
         )
 
 
@@ -155,13 +160,18 @@ def _stamp(folder: Path) -> int:
         return 0
 
 
-def _not_yet_again(instance: dg.DagsterInstance, sensor: str) -> set[str]:
-    """Digests of what the sensor asked for that is under way, or waits after runs without success."""
+def _not_yet_again(instance: dg.DagsterInstance, sensor: str, *, also_done: bool = False) -> set[str]:
+    """Digests of what the sensor asked for that is under way, or waits after runs without success.
+
+    Args:
+        also_done: and of what was done, where what was asked for is still there: it can neither leave nor be noted.
+    """
     records = recent(instance, sensor)
+    settled = {*UNFINISHED, *([dg.DagsterRunStatus.SUCCESS] if also_done else [])}
     pending = {
         one
         for record in records
-        if record.dagster_run.status in UNFINISHED
+        if record.dagster_run.status in settled
         for one in asking.of_tags(record.dagster_run.tags)
     }
     now = time.time()

@@ -106,7 +106,7 @@ def _may(path: Path, what: int) -> bool:
 
 def leave(before: Sighting, inbox: Path, after: str) -> str | None:
     """Lets a folder leave the inbox that was taken in as it was `before`; one that changed meanwhile stays, to be taken
-    again.
+    again. One that cannot leave, as another user's, is noted.
 
     Args:
         after: 'move', 'delete' or 'keep', the setting `inbox_after`.
@@ -115,7 +115,7 @@ def leave(before: Sighting, inbox: Path, after: str) -> str | None:
         Where it is now; None where it is no more or was left.
 
     Raises:
-        OSError: it cannot be moved or deleted.
+        OSError: it cannot be moved or deleted, or nothing can be written there.
     """
     folder = inbox / before.name
     now = sight(folder)
@@ -124,20 +124,35 @@ def leave(before: Sighting, inbox: Path, after: str) -> str | None:
     if after == "keep":
         note(before, inbox)
         return None
-    if after == "delete":
-        _delete(folder, inbox / _DELETED)
-        _note_path(folder).unlink(missing_ok=True)
-        return None
-    target = inbox / TAKEN / before.name
+    moved_to = None
+    try:
+        if after == "delete":
+            _delete(folder, inbox / _DELETED)
+        else:
+            moved_to = str(_move(before, inbox))
+    except OSError:
+        note(before, inbox)  # else it would be taken in over and over
+        raise
+    _note_path(folder).unlink(missing_ok=True)
+    return moved_to
+
+
+def _move(before: Sighting, inbox: Path) -> Path:
+    """Where it is now."""
+    folder, target = inbox / before.name, inbox / TAKEN / before.name
     target.parent.mkdir(exist_ok=True)
     if os.path.lexists(target):  # an earlier state of the same folder: both are kept
         target = target.with_name(f"{target.name}-{before.signature[:8]}")
         if target.is_symlink():
             target.unlink()
         shutil.rmtree(target, ignore_errors=True)  # this very state, taken before
-    os.rename(folder, target)
-    _note_path(folder).unlink(missing_ok=True)
-    return str(target)
+    if folder.is_symlink() and not os.path.isabs(link := os.readlink(folder)):  # it leads on from where it lies
+        leads_to = os.path.join(os.path.realpath(inbox), link)
+        target.symlink_to(os.path.relpath(leads_to, os.path.realpath(target.parent)))
+        folder.unlink()
+    else:
+        os.rename(folder, target)
+    return target
 
 
 def _delete(folder: Path, deleted: Path) -> None:

@@ -166,6 +166,38 @@ def test_a_folder_that_may_not_be_read_keeps_no_other_out_and_is_taken_once_it_m
         assert runs() == [("good", None), ("shut", None)]
 
 
+def test_a_folder_of_an_inbox_that_cannot_be_written_to_is_read_once(instance, settings, monkeypatch):
+    """It can neither leave nor be noted: every 15 minutes all traces were read again, and a Dagster run begun."""
+    monkeypatch.setattr(asking, "FIRST_PAUSE_S", 0.0)
+    for name, version in (("good", "2.1"), ("bad", "2.2")):
+        arrive(settings, name, version=version)
+    (settings.inbox_dir / "bad" / "run.json").write_text("{")
+    os.utime(settings.inbox_dir / "bad" / "run.json", (1, 1))
+
+    def read() -> list[str]:
+        result = tick(sensors.run_folders, instance, settings)
+        names = []
+        for request in result.run_requests:
+            ((_, config),) = request.run_config["ops"].items()
+            names += config["config"]["folders"]
+        take_in(names, settings, Project.of(settings).open(), dg.get_dagster_logger(), from_inbox=True)
+        asked(instance, sensors.run_folders, result, dg.DagsterRunStatus.SUCCESS)
+        return sorted(Path(name).name for name in names)
+
+    with unprivileged():
+        settings.inbox_dir.chmod(0o555)
+        assert read() == ["bad", "good"]
+        assert read() == []
+        (settings.inbox_dir / "bad" / "run.json").write_text("{}")
+        os.utime(settings.inbox_dir / "bad" / "run.json", (1, 1))
+        assert read() == ["bad"]
+        assert read() == []
+        settings.inbox_dir.chmod(0o755)
+        assert read() == ["bad", "good"]
+        assert read() == []
+    assert not (settings.inbox_dir / "good").exists()
+
+
 def test_a_process_killed_between_registering_and_moving_loses_nothing(instance, settings, monkeypatch):
     arrive(settings, "run-1", version="2.1")
     result = tick(sensors.run_folders, instance, settings)

@@ -101,13 +101,25 @@ def test_killed_while_it_deletes_no_half_of_a_folder_is_left_to_be_taken_in(tmp_
 
 
 @pytest.mark.parametrize("after", ["move", "delete"])
+def test_what_cannot_leave_is_noted_and_not_read_again_and_again(tmp_path, folder, after):
+    """A folder of another user, 755, may be read, and may not be moved into another folder."""
+    folder.chmod(0o555)
+    with unprivileged():
+        (seen,) = look(tmp_path)
+        with pytest.raises(PermissionError):
+            leave(seen, tmp_path, after)
+        assert [one.is_done for one in look(tmp_path)] == [True]
+
+
+@pytest.mark.parametrize("after", ["move", "delete"])
 def test_of_a_link_only_the_link_leaves(tmp_path, folder, after):
     inbox = tmp_path / "inbox"
     inbox.mkdir()
-    for _ in range(2):  # the second finds the link of the first in its place, which leads nowhere there
+    for _ in range(2):  # the second finds the link of the first in its place
         (inbox / "run-1").symlink_to("../run-1")
         leave(look(inbox)[0], inbox, after)
         assert look(inbox) == []
+        assert after == "delete" or (inbox / TAKEN / "run-1" / "run.json").read_text() == "{}"
     assert (folder / "run.json").read_text() == "{}"
     folder.rename(inbox / "run-1")
     leave(look(inbox)[0], inbox, after)
