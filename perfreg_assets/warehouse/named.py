@@ -17,6 +17,18 @@ _LAST = """
 SELECT {column} FROM core.runs WHERE {column} IS NOT NULL AND ($app IS NULL OR app = $app)
 GROUP BY {column} ORDER BY max(started_at) DESC NULLS LAST, {column} LIMIT $count
 """
+# Of one app in the order of its versions; those of several have none but time.
+_LAST_VERSIONS = """
+SELECT named.version_name
+FROM core.runs AS named
+LEFT JOIN marts.version_ranks AS versions ON versions.app = named.app AND versions.version_name = named.version_name
+WHERE named.version_name IS NOT NULL AND ($app IS NULL OR named.app = $app)
+GROUP BY named.version_name
+ORDER BY
+    CASE WHEN $app IS NOT NULL THEN max(versions.version_rank) END DESC NULLS LAST,
+    max(versions.first_started_at) DESC NULLS LAST, named.version_name
+LIMIT $count
+"""
 _IS_THERE = "SELECT count(*) FROM core.runs WHERE {column} = $name AND ($app IS NULL OR app = $app)"
 
 
@@ -96,6 +108,7 @@ def _require(reader: Reader, reason: Reason, what: str, column: str, name: str, 
     of_app = f" of {app}" if app else ""
     told = _like(reader, column, name, app)
     if not told:
-        last = reader.rows(_LAST.format(column=column), {"app": app, "count": _SHOWN})
+        query = _LAST_VERSIONS if column == "version_name" else _LAST.format(column=column)
+        last = reader.rows(query, {"app": app, "count": _SHOWN})
         told = f" (the latest {'are' if len(last) > 1 else 'is'} {', '.join(one for (one,) in last)})" if last else ""
     raise Rejected(reason, f"{what} {name!r}{of_app}{told}")
