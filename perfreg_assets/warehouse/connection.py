@@ -28,7 +28,7 @@ import duckdb
 from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, data_beside, published_beside
-from perfreg_assets.warehouse import data_folder, data_owner, left_files, migrations, recovering
+from perfreg_assets.warehouse import data_folder, data_owner, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.file_name import LOCK_SUFFIX, refuse_name
 from perfreg_assets.warehouse.holding import HELD, Holding
@@ -226,9 +226,7 @@ class Warehouse:
             write_whole(self._unpublished, _RESTORED, is_durable=True)  # somebody said that it may have fewer runs
             os.replace(database, self.path)
             with self._failures_are_clear():
-                connection = held.connection(self._migrated)
-                if aside is not None:
-                    left_files.note(connection, aside)
+                held.connection(self._migrated)
             self._publish(held)
         return aside
 

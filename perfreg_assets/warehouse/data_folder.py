@@ -1,7 +1,7 @@
 """The folder of large values beside the warehouse: files that are written once, whole or not at all, and never changed.
 
 It is a folder of this machine or, through fsspec, a place in an object store (`s3://bucket/prefix`). A file's name is
-made of its content, so a file that is there holds what its name says, and to write it again changes nothing.
+made of its place and content, so a file that is there holds what its name says, and to write it again changes nothing.
 """
 
 from __future__ import annotations

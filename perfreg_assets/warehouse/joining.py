@@ -1,12 +1,12 @@
 """Many small files of values become few: each write adds some, and a reader of many runs opens them all.
 
-A joined file is a new one, named by its content like every other; the rows are pointed to it in the transaction that
+A joined file is a new one, named like every other; the rows are pointed to it in the transaction that
 joins, and the files that they named before stay until `tidying` deletes them.
 """
 
 from __future__ import annotations
 
-from perfreg_assets.warehouse import values
+from perfreg_assets.warehouse import value_files, values
 from perfreg_assets.warehouse.connection import Writer
 from perfreg_assets.warehouse.value_files import Kind, Place
 
@@ -48,7 +48,7 @@ def _join(writer: Writer, kind: Kind, place: Place, files: list[str]) -> None:
         "UPDATE core.value_files SET dropped_at = now() WHERE values_file IN (SELECT unnest(?::VARCHAR[]))", [files]
     )
     keys = rows.column(kind.key).unique().to_pylist()
-    for written in values.write(writer, kind, rows, dict.fromkeys(keys, place)):
+    for written in value_files.write(writer.data, kind, rows, dict.fromkeys(keys, place)):
         values.register(writer, written)
         writer.execute(
             f"UPDATE {kind.table} SET values_file = $new WHERE values_file IN (SELECT unnest($old::VARCHAR[])) "

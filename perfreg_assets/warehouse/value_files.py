@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -147,7 +147,7 @@ class Written:
     """A file that is there now, durably.
 
     Attributes:
-        file: its name, made of its content.
+        file: its name, made of its content and its place.
         keys: the first keys (runs or the like) of its rows.
     """
 
@@ -159,19 +159,11 @@ class Written:
     file_bytes: int
 
 
-def write(
-    folder: DataFolder,
-    kind: Kind,
-    rows: pa.Table,
-    places: Mapping[str, Place],
-    known: Callable[[str], Place | None] = lambda file: None,
-) -> Iterator[Written]:
+def write(folder: DataFolder, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> Iterator[Written]:
     """Writes rows with the columns of the kind: those of one key into one file, each place into as few as is sensible.
 
     Args:
         places: by key; what is not in it has no known place.
-        known: where a file of that name lies already. There it stays, though its run is of another month or app by
-            now: a reader of all files of a kind would find its rows once in each place.
     """
     if rows.num_rows == 0:
         return
@@ -186,27 +178,33 @@ def write(
         for chunk in _chunks(ordered, codes, rows.nbytes / rows.num_rows):
             chosen = _sorted_rows(rows, codes, chunk)
             content = _encoded(kind, chosen)
-            file = _named_after(content)
-            where = known(file) or place
-            name = name_of(kind.name, where, file)
+            file = _named_after(_place_of(kind.name, place), content)
+            name = name_of(kind.name, place, file)
             if not folder.has(name):
                 folder.write(name, content)
             keys = tuple(names[code] for code in chunk)
-            yield Written(file, kind, where, keys, chosen.num_rows, len(content))
+            yield Written(file, kind, place, keys, chosen.num_rows, len(content))
 
 
 def name_of(kind: str, place: Place, file: str) -> str:
     """The path of a file below the data folder."""
-    return f"{kind}/app={_folder(place.app)}/month={_folder(place.month)}/file={file}/values.parquet"
+    return f"{_place_of(kind, place)}/file={file}/values.parquet"
+
+
+def _place_of(kind: str, place: Place) -> str:
+    return f"{kind}/app={_folder(place.app)}/month={_folder(place.month)}"
 
 
 def is_what_was_written(name: str, content: bytes) -> bool:
     """Whether the content of a file that rows name, by its path below the data folder, is what its name was made of."""
-    return f"file={_named_after(content)}" in name.split("/")
+    place, _, file = name.removesuffix("/values.parquet").rpartition("/file=")
+    return file in (_named_after(place, content), _named_after("", content))  # the latter by earlier releases
 
 
-def _named_after(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
+def _named_after(place: str, content: bytes) -> str:
+    """By its place, too: rows find their file by its name among all of a kind. Of a run that is of another month or app
+    by now it may lie where the run was before, where a writer that was killed left it."""
+    return hashlib.sha256(place.encode() + content).hexdigest()[:32]
 
 
 def prepare(folder: DataFolder) -> None:

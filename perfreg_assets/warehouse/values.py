@@ -7,7 +7,7 @@ a file that is not there whole. Nothing is changed or deleted here; see tidying.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -42,7 +42,7 @@ def store(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place
     if rows.num_rows:
         _require_others(writer)
     file_of: dict[str, str] = {}
-    for written in write(writer, kind, rows, places):
+    for written in value_files.write(writer.data, kind, rows, places):
         register(writer, written)
         file_of |= dict.fromkeys(written.keys, written.file)
     return pa.array([file_of[key] for key in rows.column(kind.key).to_pylist()], pa.string())
@@ -68,16 +68,6 @@ def _named(reader: Reader, which: str = "") -> list[str]:
     """Where the files lie that some row names."""
     found = reader.rows(f"SELECT kind, app, month, values_file FROM core.value_files WHERE dropped_at IS NULL {which}")
     return [value_files.name_of(kind, Place(app, month), file) for kind, app, month, file in found]
-
-
-def write(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> Iterator[Written]:
-    """`value_files.write`, each file where it lies already if it was written before; the caller registers them."""
-
-    def known(file: str) -> Place | None:
-        there = writer.rows("SELECT app, month FROM core.value_files WHERE values_file = ?", [file])
-        return Place(*there[0]) if there else None
-
-    return value_files.write(writer.data, kind, rows, places, known)
 
 
 def register(writer: Writer, written: Written) -> None:

@@ -7,13 +7,15 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from perfreg_assets.warehouse import connection, joining, paths, runs, series, value_files
-from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse import connection, joining, paths, runs, series, value_files, values
+from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 from perfreg_assets.warehouse.tidying import GRACE, Tidied, tidy
+from perfreg_assets.warehouse.value_files import Written
 
 NONE = timedelta(0)
 START = datetime(2026, 3, 5, tzinfo=UTC)
@@ -146,8 +148,31 @@ def test_a_run_that_is_corrected_to_another_month_or_app_has_its_values_once(war
         _store(warehouse, 0, **changes)
         _store(warehouse, 1, "other")
         _check_published(warehouse, range(2))
-    assert tidy(warehouse, grace=NONE) == Tidied(joined=0, deleted=0, waiting=0, missing=())
+    tidy(warehouse)
+    assert tidy(warehouse, grace=NONE) == Tidied(joined=0, deleted=4, waiting=0, missing=())
+    assert {name.split("/")[1] for name in _files(warehouse)} == {"app=renamed", "app=other"}
     _check_published(warehouse, range(2))
+
+
+@pytest.mark.parametrize("changes", [{"started_at": START.replace(month=1)}, {"app": "renamed"}], ids=str)
+def test_what_a_killed_writer_left_is_not_read_with_the_run_corrected_to_another_month_or_app(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    """`kill -9` between a file and its row, run.json corrected, ingested again: marts had each step twice for a day."""
+    register = values.register
+
+    def killed(writer: Writer, written: Written) -> None:
+        register(writer, written)
+        if written.kind == value_files.SERIES:  # the file of steps is written before
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(values, "register", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _store(warehouse, 0)
+    assert {name.partition("/")[0] for name in _files(warehouse)} == {"paths", "series"}
+    _store(warehouse, 0, **changes)
+    _check_published(warehouse, range(1))
 
 
 def test_values_that_lie_in_a_second_place_go(warehouse: Warehouse) -> None:

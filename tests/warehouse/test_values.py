@@ -239,7 +239,8 @@ def test_files_lie_by_app_and_month_and_hold_what_their_name_says(many: Warehous
         kind, app, month, file, name = path.relative_to(many.data.root).parts
         assert (app, month, name) == ("app=app", "month=2026-01", "values.parquet")
         assert kind in {one.name for one in value_files.KINDS}
-        assert file == f"file={hashlib.sha256(path.read_bytes()).hexdigest()[:32]}"
+        place = f"{kind}/{app}/{month}".encode()
+        assert file == f"file={hashlib.sha256(place + path.read_bytes()).hexdigest()[:32]}"
 
 
 def test_what_is_stored_again_is_not_written_again(warehouse: Warehouse) -> None:
