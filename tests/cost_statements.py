@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from perfreg_assets.methods.explanation import readable_quantity
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.warehouse.connection import Reader
 

@@ -32,6 +32,7 @@ FLOORS = (
         "process_life",
         "bundled",
         "provenance",
+        "readable",
         "storable_text",
         "terminal",
         "unwritable",

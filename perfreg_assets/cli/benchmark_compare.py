@@ -16,6 +16,7 @@ from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
 from perfreg_assets.how_many import how_many
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -183,7 +184,6 @@ def _comparison_json(found: Comparison) -> str:
 
 def _show_comparison(found: Comparison) -> None:
     from perfreg_assets.methods.benchmark_words import told_change, told_p, told_ratio
-    from perfreg_assets.methods.explanation import readable_quantity
 
     def interval(row: dict[str, Any]) -> str:
         return "–" if row["low"] is None else f"{told_ratio(row['low'])} to {told_ratio(row['high'])}"

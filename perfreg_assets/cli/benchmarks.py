@@ -15,6 +15,7 @@ from perfreg_assets.cli.given import ANY_TEXT, MOMENT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command, group
 from perfreg_assets.how_many import how_many
+from perfreg_assets.readable import readable, readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -161,7 +162,6 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
 def told_score(row: dict[str, Any], per: str = "s") -> str:
     """With its unit; operations per a unit of time."""
     from perfreg_assets.benchmarks.suite import UNITS
-    from perfreg_assets.methods.explanation import readable, readable_quantity
 
     if row["score"] is None:
         return "–"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from perfreg_assets.readable import readable_quantity
+
 
 def quantity(value: float, unit: str) -> str:
     """952 MB."""
-    from perfreg_assets.methods.explanation import readable_quantity  # with numpy, which most commands do without
-
     return readable_quantity(value, unit)
 
 

@@ -12,6 +12,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import DATA_SOURCES, SERIES, SeriesDefinition
 from perfreg_assets.cli.root import command
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -128,7 +129,6 @@ def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Setting
 
 
 def _show(told: dict[str, Any], trace: Path) -> None:
-    from perfreg_assets.methods.explanation import readable_quantity
 
     app = told["app"] or "–"
     rows = [

@@ -13,6 +13,7 @@ from perfreg_assets.methods.calibration import predictive_score
 from perfreg_assets.methods.features import quantile_range, startup_samples, theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.patterns import count_falls, find_bursts, find_growth
+from perfreg_assets.readable import readable
 
 MEGABYTE = 1e6
 NOTABLE_SCORE = 1.28  # one normal run in ten is above it
@@ -232,24 +233,3 @@ def _measures_of(series: SeriesDefinition) -> tuple[_Measure, ...]:
         *((measure("highest", _high, "up to"),) if series.worse != "less" else ()),
         *((measure("lowest", _low, "down to"),) if series.worse != "more" else ()),
     )
-
-
-def readable(value: float) -> str:
-    """Three significant digits, no exponent where it is readable without."""
-    if abs(value) >= 999.5:  # three digits of it are 1,000
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-_SCALES = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
-    "ops/s": ((1e9, "G ops/s"), (1e6, "M ops/s"), (1e3, "k ops/s"), (1.0, "ops/s")),
-    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
-}
-
-
-def readable_quantity(value: float, unit: str) -> str:
-    """Three significant digits with the unit that fits: 535,144,845 ns are 535 ms."""
-    scales = _SCALES.get(unit, ((1.0, unit),))
-    factor, name = next((one for one in scales if abs(value) >= one[0]), scales[-1])
-    return f"{readable(value / factor)} {name}".rstrip()

@@ -15,11 +15,12 @@ import numpy as np
 from perfreg_assets.catalogue import SeriesDefinition, display_unit
 from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.calibration import DISTURBED_LOG, SMALLEST_LOG_SD
-from perfreg_assets.methods.explanation import readable, span_told
+from perfreg_assets.methods.explanation import span_told
 from perfreg_assets.methods.inputs import Floats, as_univariate
 from perfreg_assets.methods.one_more import one_more, one_more_amount
 from perfreg_assets.methods.rare_load import is_rare_amount, one_more_rare
 from perfreg_assets.methods.samples import Score
+from perfreg_assets.readable import readable
 
 SMALLEST_HISTORY = 2
 STEADY_LOG_SD, STEADY_DISTURBED_LOG = 0.005, 0.1

@@ -25,7 +25,7 @@ from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import DISTURBED_LOG, SMALLEST_LOG_SD
 from perfreg_assets.methods.detectors import Detector
-from perfreg_assets.methods.explanation import readable, span_told
+from perfreg_assets.methods.explanation import span_told
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.one_more import OneMore, one_more
@@ -34,6 +34,7 @@ from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, ch
 from perfreg_assets.methods.scalar_values import predictive
 from perfreg_assets.methods.screen_load import Expected, UsualLoad
 from perfreg_assets.methods.states import UNKNOWN
+from perfreg_assets.readable import readable
 
 SMALLEST_HISTORY = 3
 ANY_PATH_RUNS = "any_path_runs"

@@ -22,9 +22,9 @@ from perfreg_assets.catalogue import Worse, benchmark_definition
 from perfreg_assets.detection import DetectorDefinition, detectors
 from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.detectors import Detector, make_detector
-from perfreg_assets.methods.explanation import readable_quantity
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse import settings_table

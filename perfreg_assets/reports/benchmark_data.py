@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.methods import adequacy
-from perfreg_assets.methods.explanation import readable_quantity
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.warehouse.benchmarks import Family
 
 VERSIONS = 30

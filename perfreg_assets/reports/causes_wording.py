@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfreg_assets.catalogue import display_unit
+from perfreg_assets.readable import readable
 from perfreg_assets.warehouse.causes import PROCESS_MEMORY
 
 _TIME = "s per s"
@@ -54,9 +55,7 @@ def amount(value: float | None, kind: str, *, is_difference: bool = False) -> st
     if value is None:
         return None
     scaled = value * (display_unit("bytes").factor if kind in ("memory", "heap") else 1.0)
-    sign = "+" if is_difference else ""
-    digits = ",.0f" if abs(scaled) >= 999.5 else ".3g"
-    return f"{scaled:{sign}{digits}} {_UNITS[kind]}"
+    return f"{readable(scaled, is_difference=is_difference)} {_UNITS[kind]}"
 
 
 def share(value: float | None) -> str | None:

@@ -173,25 +173,35 @@ SELECT
         WHEN 'steady' THEN format('{} of {}{}: steady over {} versions.', told.measure, told.series, coalesce(' in ' || told.scenario, ''), told.version_count)
         ELSE concat(
             format('{} of {}{}: ', told.measure, told.series, coalesce(' in ' || told.scenario, '')),
-            CASE
-                WHEN told.drift_change_ratio IS NULL THEN format(
-                    CASE WHEN abs(told.change_per_version_value) < 999.5 THEN '{:+.3g} {} a version' ELSE '{:+.0f} {} a version' END,
-                    told.change_per_version_value, told.unit
-                )
-                ELSE format('{:+.1f} % a version', 100 * ((1 + told.drift_change_ratio) ** (1 / (told.drift_version_count - 1)) - 1))
-            END,
-            format(' since {}, ', told.since_version_name),
-            CASE
-                WHEN told.drift_change_ratio IS NULL THEN format(
-                    CASE WHEN abs(told.fitted_last_value - told.fitted_first_value) < 999.5 THEN '{:+.3g} {} in all' ELSE '{:+.0f} {} in all' END,
-                    told.fitted_last_value - told.fitted_first_value, told.unit
-                )
-                ELSE format('{:+.0f} % in all', 100 * told.drift_change_ratio)
-            END,
+            told.version_change_told, ' a version since ', told.since_version_name, ', ', told.change_told, ' in all',
             format(' ({} versions, p = {:.2g}).', told.drift_version_count, told.drift_p_value)
         )
     END AS explanation,
     told.scenario
-FROM told;
+FROM (
+    -- Numbers as `readable` of the Python side tells them; of percent two digits, where the last one would be 0.
+    SELECT
+        sized.*,
+        CASE
+            WHEN sized.drift_change_ratio IS NOT NULL
+                THEN format(CASE WHEN abs(sized.version_percent) < 0.05 THEN '{:+.2g} %' ELSE '{:+.1f} %' END, sized.version_percent)
+            WHEN abs(sized.change_per_version_value) < 999.5 THEN format('{:+.3g} {}', sized.change_per_version_value, sized.unit)
+            ELSE format('{}{:,.0f} {}', if(sized.change_per_version_value > 0, '+', ''), sized.change_per_version_value, sized.unit)
+        END AS version_change_told,
+        CASE
+            WHEN sized.drift_change_ratio IS NOT NULL
+                THEN format(CASE WHEN abs(sized.change_percent) < 0.5 THEN '{:+.2g} %' ELSE '{:+.0f} %' END, sized.change_percent)
+            WHEN abs(sized.change_value) < 999.5 THEN format('{:+.3g} {}', sized.change_value, sized.unit)
+            ELSE format('{}{:,.0f} {}', if(sized.change_value > 0, '+', ''), sized.change_value, sized.unit)
+        END AS change_told
+    FROM (
+        SELECT
+            told.*,
+            100 * ((1 + told.drift_change_ratio) ** (1 / (told.drift_version_count - 1)) - 1) AS version_percent,
+            100 * told.drift_change_ratio AS change_percent,
+            told.fitted_last_value - told.fitted_first_value AS change_value
+        FROM told
+    ) AS sized
+) AS told;
 
 COMMENT ON MACRO TABLE marts.drifts_of IS 'What drifts of an app, or of all at NULL: SELECT * FROM marts.drifts_of(''com.rig.shop''), columns as marts.drifts; sooner than the view with a filter where there are many runs.';

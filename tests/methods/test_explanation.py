@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from perfreg_assets.catalogue import definition_of
-from perfreg_assets.methods.explanation import Explainer, readable
+from perfreg_assets.methods.explanation import Explainer
+from perfreg_assets.readable import readable
 
 TOLD = {
     **{0.0: "0", 0.0004: "0.0004", 1.234: "1.23", 99.96: "100", 999.4: "999", 999.5: "1,000", 999.6: "1,000"},

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import predictive_score
-from perfreg_assets.methods.explanation import readable
 from perfreg_assets.methods.samples import Sample, UnlikeHistoryError
 from perfreg_assets.methods.screen_load import LEANING_S, SEEN_S, UsualLoad
 from perfreg_assets.methods.screens_detector import ANY_PATH_RUNS, ScreensDetector
 from perfreg_assets.methods.states import UNKNOWN, codes_of, screen_of
+from perfreg_assets.readable import readable
 
 CPU, MEMORY, FRAMES = (definition_of(name) for name in ("cpu_app", "rss_app", "frames_app"))
 LEVELS = np.array([0.1, 0.4, 0.9, 0.2, 0.6])

@@ -9,7 +9,7 @@ import pytest
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit
-from perfreg_assets.methods.explanation import readable_quantity
+from perfreg_assets.readable import readable_quantity
 from perfreg_assets.reports import answers, wording
 from perfreg_assets.reports.data import Distances
 

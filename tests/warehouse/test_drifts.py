@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from perfreg_assets.readable import readable
 from perfreg_assets.warehouse import drifts, reviews, runs, settings_table
 from perfreg_assets.warehouse.connection import Writer
 
@@ -199,8 +200,35 @@ def test_growth_of_a_leak_that_gets_faster_is_told_in_its_unit(writer: Writer) -
     growth = found["rss_app", "growth"]
     assert (growth["drift_state"], growth["unit"], growth["drift_change_ratio"]) == ("worse", "bytes/s", None)
     assert growth["explanation"] == (
-        "growth of rss_app: +1000 bytes/s a version since v0, +7000 bytes/s in all (8 versions, p = 0.0033)."
+        "growth of rss_app: +1,000 bytes/s a version since v0, +7,000 bytes/s in all (8 versions, p = 0.0033)."
     )
+
+
+@pytest.mark.parametrize("slope", [1.2, 142.0, 142.8, -999.4, 999.6, -176_543.2, 0.000_123_4])
+def test_numbers_are_told_as_python_tells_them(writer: Writer, slope: float) -> None:
+    """What the sentence of a drift has from SQL, that of a verdict has from Python."""
+    _store(writer, {"rss_app": np.full(8, 200e6)}, growth=slope * (np.arange(8) - 3.5))
+    growth = _drifts(writer)["rss_app", "growth"]
+    in_all = growth["fitted_last_value"] - growth["fitted_first_value"]
+    one, whole = (readable(value, is_difference=True) for value in (growth["change_per_version_value"], in_all))
+    assert f": {one} bytes/s a version since v0, {whole} bytes/s in all (" in growth["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("percent", "told"),
+    [
+        (-0.02, "-0.02 % a version since v0, -0.14 % in all"),
+        (0.04, "+0.04 % a version since v0, +0.28 % in all"),
+        (-0.06, "-0.1 % a version since v0, -0.42 % in all"),
+        (0.5, "+0.5 % a version since v0, +4 % in all"),
+    ],
+)
+def test_what_changes_by_less_than_the_last_digit_is_not_told_as_nothing(
+    writer: Writer, percent: float, told: str
+) -> None:
+    """ "-0.0 % a version since v0, -0 % in all" said of what it named that it is nothing."""
+    _store(writer, {"rss_app": 200e6 * (1 + percent / 100) ** np.arange(8)})
+    assert f": {told} (" in _drifts(writer)["rss_app", "level"]["explanation"]
 
 
 @pytest.mark.parametrize("last", [-2000, -3.0])
