@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import math
 import re
 import sys
 import threading
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +112,23 @@ def test_json_says_the_same_to_programs(text):
     written = terminal.as_json([{"name": text}])
     assert json.loads(written) == [{"name": text}]
     written.encode("utf-8")
+
+
+def test_a_csv_tells_null_from_empty_text_and_is_read_again_as_it_was(tmp_path):
+    """As DuckDB and PostgreSQL write it: NULL is nothing, empty text is quoted. A NULL that is alone in its line is
+    quoted too: readers skip an empty line."""
+    rows = [
+        {"name": "plain", "value": None}, {"name": "", "value": 1.5}, {"name": None, "value": math.inf},
+        {"name": 'a "b", c', "value": True}, {"name": "two\nlines", "value": [1]}, {"name": "old\rmac", "value": ""},
+    ]  # fmt: skip
+    text = terminal.as_csv(rows, ["name", "value"])
+    assert text.split("\n") == [
+        "name,value", "plain,", '"",1.5', ",inf", '"a ""b"", c",True', '"two', 'lines",[1]', '"old\rmac",""', "",
+    ]  # fmt: skip
+    assert [row["name"] or None for row in csv.DictReader(io.StringIO(text, newline=""))] == [
+        row["name"] or None for row in rows
+    ]
+    duckdb.execute(f"COPY (SELECT * FROM (VALUES ('', NULL), (NULL, '')) AS t(a, b)) TO '{tmp_path}/theirs.csv'")
+    own = terminal.as_csv([{"a": "", "b": None}, {"a": None, "b": ""}], ["a", "b"])
+    assert own == (tmp_path / "theirs.csv").read_text()
+    assert list(csv.DictReader(io.StringIO(terminal.as_csv([{"a": None}], ["a"])))) == [{"a": ""}]
