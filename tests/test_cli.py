@@ -23,7 +23,7 @@ from perfreg_assets.evaluation import evaluate, show, versions
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import runs, settings_table
+from perfreg_assets.warehouse import reviews, runs, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -240,6 +240,32 @@ def test_what_people_say_of_a_run_brings_a_lost_warehouse_back(warehouse):
         assert reader.value("SELECT is_excluded FROM marts.runs WHERE run_id = ?", [run_id])
 
 
+def test_refused_folders_are_dismissed_and_runs_are_not(warehouse):
+    """A folder that was renamed as well as mended, or is gone, was told as not taken in for ever."""
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        run_id = writer.value("SELECT min(run_id) FROM core.runs WHERE NOT is_quarantined")
+        for name in ("quarantined-1", "quarantined-2", "reviewed"):
+            runs.upsert(
+                writer,
+                [runs.RunRow(run_id=name, folder_name=name, content_hash=name, is_quarantined=True,
+                             reason_code="run_json_not_json", reason="it is not")],
+            )  # fmt: skip
+        reviews.add(writer, "reviewed", "confirmed")
+        before = writer.value("SELECT count(*) FROM core.runs")
+    for name, said in (
+        ("reviewed", "reviewed was reviewed, and what was said is kept"),
+        (run_id, f"{run_id} was taken in, and no run is deleted; `perfreg exclude {run_id}` takes it out of histories"),
+        ("quarantined-3", "run 'quarantined-3' (did you mean quarantined-"),
+    ):
+        told = run("dismiss", "quarantined-1", name, warehouse=warehouse)
+        assert (told.exit_code, said in told.stderr, told.stderr.count("\n")) == (1, True, 1), told.stderr
+    told = run("dismiss", "quarantined-1", "quarantined-2", warehouse=warehouse)
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "2 refused folders dismissed"), told.output
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT count(*) FROM core.runs") == before - 2
+        assert reader.value("SELECT count(*) FROM marts.data_quality WHERE run_id LIKE 'quarantined-_'") == 0
+
+
 def test_runs_that_were_given_again_and_are_excluded_are_named(warehouse, capsys):
     settings = Settings(warehouse=warehouse)
     with Warehouse.of(settings).writing() as writer:
@@ -419,6 +445,7 @@ def test_without_a_warehouse_each_reading_command_says_what_to_do(tmp_path):
     [
         ("exclude", "a", "--reason", "charging"),
         ("include", "a"),
+        ("dismiss", "a"),
         ("review", "a", "--status", "confirmed"),
         ("reevaluate", "--omega", "1"),
     ],

@@ -199,6 +199,22 @@ def include(settings: Settings, run_id: str) -> None:
     _set_excluded(settings, run_id, None)
 
 
+@command("dismiss", example="perfreg dismiss quarantined-1f11389e59eb951e")
+@click.argument("run_ids", nargs=-1, required=True, type=ANY_TEXT)
+def dismiss(settings: Settings, run_ids: tuple[str, ...]) -> None:
+    """Takes refused folders off the lists of what was not taken in. The folders stay as they are: given again, they are
+    looked at again. No run that was taken in is deleted."""
+    from perfreg_assets.warehouse import runs
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
+
+    require_warehouse(settings)
+    with Warehouse.of(settings).writing() as writer:
+        runs.dismiss(writer, run_ids)
+    terminal.say(f"{how_many(len(set(run_ids)), 'refused folder')} dismissed")
+    refresh_pages(settings)
+
+
 def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
     from perfreg_assets.warehouse import runs
     from perfreg_assets.warehouse.connection import Warehouse

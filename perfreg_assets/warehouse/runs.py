@@ -313,6 +313,29 @@ def include(writer: Writer, run_id: str) -> bool:
     return is_excluded
 
 
+def dismiss(writer: Writer, run_ids: Collection[str]) -> None:
+    """Deletes the rows of folders that were refused, as that of one that is gone, or was mended under another name.
+
+    Raises:
+        Rejected: RUN_UNKNOWN.
+        ValueError: one of them was taken in, or somebody reviewed it.
+    """
+    for run_id in run_ids:
+        require_run(writer, run_id)
+    named = "run_id IN (SELECT unnest($ids::VARCHAR[]))"
+    bound = {"ids": list(run_ids)}
+    # As in `forget_refused`: what names its trace was a run until that was read.
+    taken = (
+        f"SELECT run_id FROM core.runs WHERE {named} AND NOT (is_quarantined AND trace_file IS NULL) ORDER BY run_id"
+    )
+    for (run_id,) in writer.rows(taken, bound):
+        kept = f"{run_id} was taken in, and no run is deleted"
+        raise ValueError(f"{kept}; `perfreg exclude {run_id}` takes it out of histories")
+    for (run_id,) in writer.rows(f"SELECT run_id FROM core.reviews WHERE {named} ORDER BY run_id", bound):
+        raise ValueError(f"{run_id} was reviewed, and what was said is kept")
+    writer.execute(f"DELETE FROM core.runs WHERE {named}", bound)
+
+
 def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | None) -> None:
     require_run(writer, run_id)
     writer.execute(
