@@ -53,6 +53,7 @@ def ui(settings: Settings, port: int) -> None:
         settings.ui_lock_file, timeout_s=_OTHER_ENDS_S, what=str(home), reason=Reason.UI_RUNNING, done="served"
     )
     with only:
+        _refuse_taken(port)
         stopping = _serve_until_stopped(settings, home, port)
     if stopping == signal.SIGINT:
         terminal.fail("interrupted; what runs had stored is kept")
@@ -78,6 +79,8 @@ def _serve_until_stopped(settings: Settings, home: Path, port: int) -> int | Non
     # and Dagster takes its handler of SIGTERM from that of SIGINT: it could not be stopped then.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # of a terminal that is closed; `nohup` has it ignored
+        signal.signal(signal.SIGHUP, stop)
     with tempfile.TemporaryDirectory(prefix="perfreg-ui-") as folder:
         services = _Services(Path(folder), environment, port, secret)
         is_told = False
@@ -93,6 +96,17 @@ def _serve_until_stopped(settings: Settings, home: Path, port: int) -> int | Non
         services.end()
     settings.stopping_file.unlink(missing_ok=True)
     return stopping
+
+
+def _refuse_taken(port: int) -> None:
+    """Before an address is told that another program answers.
+
+    Raises:
+        Rejected: PORT_UNAVAILABLE.
+    """
+    from perfreg_assets.reports.listening import open_socket
+
+    open_socket(port).close()
 
 
 def _listens(port: int) -> bool:
@@ -141,7 +155,11 @@ class _Services:
         if not self._others and time.monotonic() - self._started_at > _START_S:
             terminal.fail(f"the code server did not start within {_START_S:g} s")
             return False
-        return all(process.poll() is None for process in self._others)
+        for name, process in zip(("web server", "daemon"), self._others, strict=False):  # none yet
+            if process.poll() is not None:
+                terminal.fail(f"the {name} ended with {process.returncode}, and perfreg ui with it; start it again")
+                return False
+        return True
 
     def end(self) -> None:
         """The daemon first, which has ticks to end; then the whole group with its runs. Whoever has not ended is
@@ -163,15 +181,17 @@ class _Services:
 
     def _start(self, *module: str, **more: str) -> subprocess.Popen[bytes]:
         """All in one process group, that of the first: a signal to it reaches runs as well, and no terminal's does.
+        They end with this process however it ends.
 
         Args:
             more: variables of its environment alone.
         """
-        from perfreg_assets.automation import plain_log
+        from perfreg_assets.automation import plain_log, with_parent
 
         is_plain = plain_log.is_wanted(sys.stdout, self._environment)
+        bound = (with_parent.__name__, str(os.getpid()))
         process = subprocess.Popen(
-            [sys.executable, "-m", *((plain_log.__name__,) if is_plain else ()), *module],
+            [sys.executable, "-m", *bound, *((plain_log.__name__,) if is_plain else ()), *module],
             env={**self._environment, **more},
             process_group=self._group,
         )

@@ -36,6 +36,7 @@ from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.in_force import in_force_route
 from perfreg_assets.reports.links import PERFETTO_REMOTE, VERSIONS
 from perfreg_assets.reports.list_endpoint import list_route
+from perfreg_assets.reports.listening import open_socket
 from perfreg_assets.reports.perfetto_origin import OnItsOwnOrigin, ui_origin
 from perfreg_assets.reports.reduced_files import ReducedFiles
 from perfreg_assets.reports.static_files import Files
@@ -264,23 +265,6 @@ def create_app(
         own = OwnPages(port, token, hosts={pages})
         served = Entrance(ChangeGuard(served, own, needs_token=_NEEDS_TOKEN), own, secret)
     return HostGuard(served, own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
-
-
-def open_socket(port: int) -> socket.socket:
-    """A listening socket on 127.0.0.1; port 0 picks a free one.
-
-    Raises:
-        Rejected: PORT_UNAVAILABLE.
-    """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-        listener.listen(64)
-    except OSError as error:
-        listener.close()
-        raise Rejected(Reason.PORT_UNAVAILABLE, f"port {port} ({error.strerror})") from error
-    return listener
 
 
 def make_server(

@@ -43,6 +43,10 @@ class Ui:
                 cwd=folder,
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Empty while there is no warehouse yet."""
         warehouse = Warehouse(self.settings.warehouse, lock_timeout_s=30)
