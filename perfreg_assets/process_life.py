@@ -16,11 +16,12 @@ _SLACK_S = 2.0
 """Start times are told in hundredths of a second since a boot whose time is told in whole ones."""
 
 
-def is_alive(pid: int, *, since: float | None = None) -> bool:
+def is_alive(pid: int, *, since: float | None = None, booted: float | None = None) -> bool:
     """Whether a process of this machine runs.
 
     Args:
         since: when it did something (Unix seconds): one that was started later is another one with the same number.
+        booted: what `booted_at` said about then: a clock that was set since has it say something else now.
     """
     try:
         os.kill(pid, 0)
@@ -31,10 +32,11 @@ def is_alive(pid: int, *, since: float | None = None) -> bool:
     except OverflowError:
         return False
     with suppress(OSError, ValueError, IndexError, StopIteration):  # no Linux: what the signal said holds
-        state, _, started_at = _told(pid)
-        if state in _GONE:
+        fields = stat_fields(pid)
+        if fields[0] in _GONE:
             return False
-        return since is None or started_at <= since + _SLACK_S
+        started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return since is None or (booted_at() if booted is None else booted) + started_s <= since + _SLACK_S
     return True
 
 
@@ -86,9 +88,11 @@ def stat_fields(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
 
 
-def _told(pid: int) -> tuple[str, int, float]:
-    """(state, parent, Unix seconds of the start) as /proc has it."""
-    parts = stat_fields(pid)
+def booted_at() -> float:
+    """When this machine was started, in Unix seconds by the clock as it is now: set by an hour, so is this.
+
+    Raises:
+        OSError, StopIteration: no Linux.
+    """
     lines = Path("/proc/stat").read_text("ascii").splitlines()
-    boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
-    return parts[0], int(parts[1]), boot + int(parts[19]) / os.sysconf("SC_CLK_TCK")
+    return float(next(int(line.split()[1]) for line in lines if line.startswith("btime ")))

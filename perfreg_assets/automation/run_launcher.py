@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
@@ -17,15 +18,20 @@ from dagster._core.launcher.base import LaunchRunContext
 from dagster._core.remote_origin import CodeLocationOrigin, GrpcServerCodeLocationOrigin
 from dagster._core.storage.tags import GRPC_INFO_TAG
 
-from perfreg_assets.process_life import is_alive
+from perfreg_assets.process_life import booted_at, is_alive, neighbourhood
 
 HOST = "perfreg/host"
 """Tag: the machine on which the run's process is."""
+BOOT = "perfreg/boot"
+"""Tag: which start of that machine it was, and when that was by the clock as it was then."""
 
 
 def host_tags() -> dict[str, str]:
     """Says of a run that its process is on this machine."""
-    return {HOST: socket.gethostname()}
+    tags = {HOST: socket.gethostname()}
+    with suppress(OSError, StopIteration):  # no Linux
+        tags[BOOT] = f"{neighbourhood()} {booted_at():.0f}"
+    return tags
 
 
 class RunLauncher(DefaultRunLauncher):
@@ -59,7 +65,7 @@ def gone_worker(
         return None
     signed = [_signed(entry) for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)]
     workers = [one for one in signed if one is not None]
-    if not workers or any(is_alive(pid, since=at) for pid, at in workers):
+    if not workers or any(is_alive(pid, since=at, booted=_booted_at(run)) for pid, at in workers):
         return None
     return str(workers[-1][0])
 
@@ -82,6 +88,13 @@ def _is_begun_by(server: CodeLocationOrigin | None, run: dg.DagsterRun) -> bool:
         return False
     address = json.loads(told)
     return all(address.get(part) == getattr(server, part) for part in ("host", "port", "socket"))
+
+
+def _booted_at(run: dg.DagsterRun) -> float | None:
+    """When this machine was started by the clock by which the run's process signed; None where that was another start,
+    or is not known."""
+    which, _, at = run.tags.get(BOOT, "").partition(" ")
+    return float(at) if which == neighbourhood() else None
 
 
 def _signed(entry: Any) -> tuple[int, float] | None:

@@ -16,9 +16,10 @@ from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._core.utils import make_new_run_id
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
+from perfreg_assets import process_life
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in import take_in
-from perfreg_assets.automation import sensors
+from perfreg_assets.automation import run_launcher, sensors
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.automation.unfinished import FUTURE_S, give_up_launched_in_the_future
@@ -94,6 +95,28 @@ def test_what_a_killed_worker_left_is_asked_for_again_within_a_minute(settings, 
         monkeypatch.setattr(sensors.time, "time", lambda: now + 60 - POLL_AND_TICK_S + 2)
         (again,) = tick(instance, settings)
         assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
+    worker.wait()
+
+
+@pytest.mark.parametrize(("ahead_s", "is_booted_since", "expected"), [
+    (86_400.0, False, "STARTED"),  # the clock was wrong when the machine was started, and was set since
+    (-86_400.0, False, "STARTED"),
+    (86_400.0, True, "FAILURE"),  # the number is another process's by now
+])  # fmt: skip
+def test_a_run_goes_on_where_the_clock_was_set_meanwhile(settings, monkeypatch, ahead_s, is_booted_since, expected):
+    """When the machine was started is told by its clock: a worker seemed younger than what it had said."""
+    worker = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        (request,) = tick(instance, settings)
+        run = begun(instance, request, worker.pid)
+        booted_at = process_life.booted_at()
+        monkeypatch.setattr(process_life, "booted_at", lambda: booted_at + ahead_s)
+        if is_booted_since:
+            monkeypatch.setattr(run_launcher, "neighbourhood", lambda: "another one")
+        list(execute_run_monitoring_iteration(Workspace(instance), logging.getLogger()))
+        assert instance.get_run_by_id(run.run_id).status.value == expected
+    worker.kill()
     worker.wait()
 
 
