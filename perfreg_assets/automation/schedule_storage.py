@@ -1,9 +1,9 @@
-"""Dagster's sensor states in SQLite, read so that a clock that was set back stops no sensor.
+"""Dagster's states of sensors and schedules in SQLite, read so that a clock that was set back stops none of them.
 
-Dagster leaves a sensor alone until its interval has passed since its last tick. After a clock that was ahead is set
-back that is when it comes to where it was: for so long folders would lie in the inbox and nothing that is due be asked
-for. A tick in the future counts as none here; the next one is written with the right time. The file is that of
-Dagster's own storage.
+Dagster leaves a sensor alone until its interval has passed since its last tick, and looks for the next time of a
+schedule after its latest one. After a clock that was ahead is set back that is when it comes to where it was: for so
+long folders would lie in the inbox, nothing that is due be asked for, and no night be tidied in. A tick in the future
+counts as none here; the next one is written with the right time. The file is that of Dagster's own storage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from typing import Any
 
 import dagster as dg
 from dagster._config import Field, StringSource
-from dagster._core.scheduler.instigation import InstigatorState, SensorInstigatorData
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorTick,
+    InstigatorType,
+    ScheduleInstigatorData,
+    SensorInstigatorData,
+)
 from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
 from dagster._serdes import ConfigurableClassData
 
@@ -48,6 +54,16 @@ class ScheduleStorage(SqliteScheduleStorage):
         state = super().get_instigator_state(origin_id, selector_id)
         return None if state is None else _in_time(state)
 
+    def get_ticks(self, *given: Any, limit: int | None = None, **named: Any) -> Sequence[InstigatorTick]:
+        ticks = super().get_ticks(*given, limit=limit, **named)
+        if limit == 1 and ticks and _is_scheduled_later(ticks[0]):  # as the scheduler asks: which one was the latest?
+            return super().get_ticks(*given, limit=1, **{**named, "before": time.time() + FUTURE_S})
+        return ticks
+
+
+def _is_scheduled_later(tick: InstigatorTick) -> bool:
+    return tick.instigator_type is InstigatorType.SCHEDULE and tick.timestamp > time.time() + FUTURE_S
+
 
 def _connection_of(base_dir: str) -> str:
     """Of the file in that folder, which is made where it is missing."""
@@ -55,10 +71,14 @@ def _connection_of(base_dir: str) -> str:
 
 
 def _in_time(state: InstigatorState) -> InstigatorState:
-    data = state.instigator_data
-    if not isinstance(data, SensorInstigatorData):
-        return state
-    latest = max(data.last_tick_timestamp or 0.0, data.last_tick_start_timestamp or 0.0)
-    if latest <= time.time() + FUTURE_S:
-        return state
-    return state.with_data(data._replace(last_tick_timestamp=None, last_tick_start_timestamp=None))
+    data, now = state.instigator_data, time.time()
+    if isinstance(data, SensorInstigatorData):
+        latest = max(data.last_tick_timestamp or 0.0, data.last_tick_start_timestamp or 0.0)
+        if latest > now + FUTURE_S:
+            return state.with_data(data._replace(last_tick_timestamp=None, last_tick_start_timestamp=None))
+    elif isinstance(data, ScheduleInstigatorData):
+        begun_at = data.start_timestamp
+        if max(data.last_iteration_timestamp or 0.0, begun_at or 0.0) > now + FUTURE_S:
+            begun_at = None if begun_at is None else min(begun_at, now)
+            return state.with_data(data._replace(last_iteration_timestamp=None, start_timestamp=begun_at))
+    return state

@@ -34,6 +34,7 @@ _STOP_S = 10.0
 _LOOK_S = 0.1
 _OTHER_ENDS_S = 3.0
 """So long a `perfreg ui` that was just told to stop is waited for."""
+_SET_BACK_S = 60.0
 _TICKS_END_S = 0.3
 """Within this time sensors that wait in a tick see that it is over, and end it in order."""
 
@@ -140,6 +141,7 @@ class _Services:
         self._code = self._start_code()
         self._others: list[subprocess.Popen[bytes]] = []
         self._started_at = time.monotonic()
+        self._clock = _clock()  # where it was furthest ahead of the time that nobody sets
 
     def are_running(self) -> bool:
         """Starts what waits for the code server once that listens; starts that again when it died (no run lost its
@@ -155,11 +157,24 @@ class _Services:
         if not self._others and time.monotonic() - self._started_at > _START_S:
             terminal.fail(f"the code server did not start within {_START_S:g} s")
             return False
+        if self._others and self._is_clock_set_back():
+            terminal.note("the clock was set back: the daemon is started again")
+            self._others[1].kill()  # its ticks are begun anew
+            self._others[1].wait()
+            arguments, more = self._rest[1]
+            self._others[1] = self._start(*arguments, **more)
         for name, process in zip(("web server", "daemon"), self._others, strict=False):  # none yet
             if process.poll() is not None:
                 terminal.fail(f"the {name} ended with {process.returncode}, and perfreg ui with it; start it again")
                 return False
         return True
+
+    def _is_clock_set_back(self) -> bool:
+        """Dagster's daemon keeps when it looks at a schedule next, and would wait until the clock comes there again."""
+        now = _clock()
+        is_back = now < self._clock - _SET_BACK_S
+        self._clock = now if is_back else max(now, self._clock)
+        return is_back
 
     def end(self) -> None:
         """The daemon first, which has ticks to end; then the whole group with its runs. Whoever has not ended is
@@ -197,6 +212,11 @@ class _Services:
         )
         self._group = self._group or process.pid
         return process
+
+
+def _clock() -> float:
+    """What the clock says beside the time that nobody sets."""
+    return time.time() - time.monotonic()
 
 
 def _end_group(group: int, code: subprocess.Popen[bytes], others: list[subprocess.Popen[bytes]]) -> None:

@@ -1,4 +1,4 @@
-"""After the clock was set back sensors tick, and what failed is asked for again, at once."""
+"""After the clock was set back sensors and schedules tick, and what failed is asked for again, at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 from dagster._config import process_config
-from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus, InstigatorType, SensorInstigatorData
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    ScheduleInstigatorData,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
 from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
 from dagster._daemon.sensor import is_under_min_interval
 from dagster._utils.test.schedule_storage import TestScheduleStorage as Examples
@@ -59,6 +67,53 @@ def test_a_tick_in_the_future_does_not_stop_a_sensor_until_then(instance):
 def test_ticks_of_now_and_before_count_as_ever(instance):
     state = stored(instance, time.time())
     assert is_under_min_interval(state, EVERY_FIVE_SECONDS)
+
+
+NIGHTLY = "17 3 * * *"
+DAY_S = 86_400.0
+
+
+def scheduled(instance, *, begun_at, looked_at, ticked_at):
+    """(its state, its latest tick) as the daemon reads them of a schedule that it began, looked at and ticked then."""
+    origin = Examples.fake_repo_target().get_instigator_origin("nightly_tidying")
+    data = ScheduleInstigatorData(NIGHTLY, start_timestamp=begun_at, last_iteration_timestamp=looked_at)
+    instance.add_instigator_state(
+        InstigatorState(origin, InstigatorType.SCHEDULE, InstigatorStatus.DECLARED_IN_CODE, data)
+    )
+    (state,) = instance.all_instigator_state(instigator_type=InstigatorType.SCHEDULE)
+    for at in ticked_at:
+        instance.create_tick(
+            TickData(
+                origin.get_id(), "nightly_tidying", InstigatorType.SCHEDULE, TickStatus.SUCCESS, at,
+                run_ids=[], selector_id=state.selector_id,
+            )
+        )  # fmt: skip
+    return state.instigator_data, instance.get_ticks(origin.get_id(), state.selector_id, limit=1)
+
+
+def test_a_schedule_goes_on_after_the_latest_tick_that_is_not_in_the_future(instance):
+    """Dagster looks for the next night after the latest of the three: nothing was tidied until the clock came there."""
+    now = time.time()
+    data, [tick] = scheduled(
+        instance, begun_at=now - 9 * DAY_S, looked_at=now + 5 * DAY_S, ticked_at=[now - DAY_S, now + 4 * DAY_S]
+    )
+    assert data.last_iteration_timestamp is None
+    assert data.start_timestamp == now - 9 * DAY_S
+    assert tick.timestamp == now - DAY_S
+
+
+def test_a_schedule_that_was_begun_in_the_future_goes_on(instance):
+    now = time.time()
+    data, ticks = scheduled(instance, begun_at=now + DAY_S, looked_at=now + 2 * DAY_S, ticked_at=[now + 1.5 * DAY_S])
+    assert data.last_iteration_timestamp is None
+    assert now <= data.start_timestamp <= time.time()
+    assert ticks == []
+
+
+def test_a_schedule_of_now_and_before_is_read_as_it_is(instance):
+    now = time.time()
+    data, [tick] = scheduled(instance, begun_at=now - DAY_S, looked_at=now, ticked_at=[now - 9.0, now])
+    assert (data.start_timestamp, data.last_iteration_timestamp, tick.timestamp) == (now - DAY_S, now, now)
 
 
 def test_its_file_is_that_of_dagsters_own_storage(instance, settings):

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -57,22 +56,71 @@ def test_its_processes_end_with_it(ui, number, status):
     assert ended_within(services, 5.0)
 
 
-@pytest.mark.parametrize(("place", "name"), [(1, "web server"), (2, "daemon")])
-def test_which_of_its_processes_ended_is_said(tmp_path, monkeypatch, capsys, place, name):
-    started = []
+class Started:
+    """A process that was started, as far as its services look at it."""
 
-    def start(command, **_):
-        started.append(SimpleNamespace(pid=1, poll=lambda: None))
-        return started[-1]
+    pid = 1
+
+    def __init__(self, command, **_):
+        self.command, self.returncode = command, None
+
+    def poll(self):
+        return self.returncode
+
+    def kill(self):
+        self.returncode = -9
+
+    def wait(self):
+        assert self.returncode is not None
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that were started, in order."""
+    found = []
+
+    def start(command, **more):
+        found.append(Started(command, **more))
+        return found[-1]
 
     monkeypatch.setattr(servers.subprocess, "Popen", start)
-    services = servers._Services(tmp_path, {}, 3000, "secret")
+    return found
+
+
+def running_services(folder):
+    services = servers._Services(folder, {}, 3000, "secret")
     assert services.are_running()
-    (tmp_path / "code.sock").touch()
+    (folder / "code.sock").touch()
     assert services.are_running()
-    started[place].poll, started[place].returncode = lambda: -9, -9
+    return services
+
+
+@pytest.mark.parametrize(("place", "name"), [(1, "web server"), (2, "daemon")])
+def test_which_of_its_processes_ended_is_said(tmp_path, started, capsys, place, name):
+    services = running_services(tmp_path)
+    started[place].returncode = -9
     assert not services.are_running()
     assert capsys.readouterr().err == f"perfreg: the {name} ended with -9, and perfreg ui with it; start it again\n"
+
+
+def test_after_a_clock_was_set_back_the_daemon_is_started_again(tmp_path, started, monkeypatch, capsys):
+    """It keeps when it looks at a schedule next: no night would be tidied in until the clock comes there again."""
+    real, ahead = time.time, 0.0
+    monkeypatch.setattr(servers.time, "time", lambda: real() + ahead)
+    services = running_services(tmp_path)
+    ahead = 86_400.0
+    assert services.are_running()
+    assert len(started) == 3  # ahead is no harm: what is due by then is
+    ahead -= 5.0
+    assert services.are_running()
+    assert len(started) == 3
+    ahead = 0.0
+    assert services.are_running()
+    *_, before, again = started
+    assert (before.returncode, again.command) == (-9, before.command)
+    assert services.are_running()
+    assert len(started) == 4
+    assert capsys.readouterr().err == "the clock was set back: the daemon is started again\n"
 
 
 @pytest.mark.parametrize("platform", ["linux", "elsewhere"])
