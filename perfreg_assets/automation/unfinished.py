@@ -24,12 +24,14 @@ def unfinished(instance: dg.DagsterInstance, job_name: str) -> Sequence[dg.RunRe
     return instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(UNFINISHED)))
 
 
+_WAITED_FOR = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
 FUTURE_S = 60.0
 """A run that was launched so much later than now was launched by a clock that has been set back since."""
 
 
 def give_up_launched_in_the_future(instance: dg.DagsterInstance, *, now: float) -> list[str]:
-    """Runs that a clock that was ahead launched and that have not begun are called failed; their ids.
+    """Runs that a clock that was ahead made or launched and that have not begun are called failed, those that it began
+    to cancel cancelled; their ids.
 
     Dagster gives up a run whose process never said anything when it was launched long ago: one that was launched in an
     hour is waited for so long, and holds its versions and one of the few places for runs. A process that does begin
@@ -38,10 +40,13 @@ def give_up_launched_in_the_future(instance: dg.DagsterInstance, *, now: float) 
     Args:
         now: Unix seconds.
     """
-    records = instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTING]))
+    records = instance.get_run_records(dg.RunsFilter(statuses=_WAITED_FOR))
     found = [one.dagster_run for one in records if one.update_timestamp.timestamp() > now + FUTURE_S]
     for run in found:
-        instance.report_run_failed(run, "It was launched in the future: the clock was set back before it began.")
+        if run.status is dg.DagsterRunStatus.CANCELING:
+            instance.report_run_canceled(run, "It was being cancelled when the clock was set back.")
+        else:
+            instance.report_run_failed(run, "It was launched in the future: the clock was set back before it began.")
     return [run.run_id for run in found]
 
 

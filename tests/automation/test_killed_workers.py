@@ -159,8 +159,14 @@ def test_a_code_server_gives_up_its_own_runs_whose_process_is_gone(settings, mon
     worker.wait()
 
 
-def test_a_run_that_was_launched_before_the_clock_was_set_back_and_never_began_is_given_up(settings, monkeypatch):
-    """Found by the soak: its worker was killed before it said anything, and Dagster waited for the clock."""
+@pytest.mark.parametrize(
+    ("status", "expected"), [("STARTING", "FAILURE"), ("NOT_STARTED", "FAILURE"), ("CANCELING", "CANCELED")]
+)
+def test_a_run_that_was_launched_before_the_clock_was_set_back_and_never_began_is_given_up(
+    settings, monkeypatch, status, expected
+):
+    """Found by the soak: its worker was killed before it said anything, and Dagster waited for the clock. It does so
+    for runs that the daemon had made and not handed on when it was killed, and for those that are being cancelled."""
     with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
         monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
         (request,) = tick(instance, settings)
@@ -168,7 +174,7 @@ def test_a_run_that_was_launched_before_the_clock_was_set_back_and_never_began_i
         run = dg.DagsterRun(
             job_name=sensors.judge_versions.name,
             run_id=make_new_run_id(),
-            status=dg.DagsterRunStatus.STARTING,
+            status=dg.DagsterRunStatus(status),
             tags=tags,
         )
         instance.add_run(run)
@@ -177,7 +183,7 @@ def test_a_run_that_was_launched_before_the_clock_was_set_back_and_never_began_i
         assert tick(instance, settings) == []
         monkeypatch.setattr(sensors.time, "time", lambda: now - 5000)
         tick(instance, settings)
-        assert instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+        assert instance.get_run_by_id(run.run_id).status.value == expected
         monkeypatch.setattr(sensors.time, "time", lambda: now + 3600)
         (again,) = tick(instance, settings)
         assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
