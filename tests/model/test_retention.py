@@ -141,6 +141,37 @@ def test_days_are_days_since_it_was_registered(settings):
         assert due_runs(writer, settings.with_values(keep_traces="11")) == []
 
 
+LATEST = "SELECT run_id FROM core.runs WHERE app = $app AND NOT is_quarantined ORDER BY started_at DESC, run_id DESC"
+
+
+def latest_kept(writer, some):
+    """The three of an app that are kept as the latest, in order, and that it would delete else."""
+    app = writer.value("SELECT app FROM core.runs WHERE run_id = ?", [some])
+    found, kept = (set(table.not_needed(writer, days=0, latest=count)) for count in (0, 3))
+    return app, [run_id for (run_id,) in writer.rows(LATEST, {"app": app}) if run_id in found - kept]
+
+
+def test_runs_of_a_clock_that_was_ahead_take_no_places_of_the_latest_ones(settings):
+    """They are in no history of a run of now: what the next one will be explained by was deleted."""
+    with Warehouse.of(settings).writing() as writer:
+        app, latest = latest_kept(writer, table.not_needed(writer, days=0, latest=3)[0])
+        assert latest
+        oldest = [run_id for (run_id,) in writer.rows(LATEST, {"app": app})][-3:]
+        writer.execute(
+            "UPDATE core.runs SET started_at = now() + to_years(10) WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
+            [oldest],
+        )
+        assert latest_kept(writer, latest[0])[1][-len(latest) :] == latest
+
+
+def test_the_latest_are_those_of_each_scenario(settings):
+    """The history of a run is of its scenario: one that is seldom run had none with a trace left."""
+    with Warehouse.of(settings).writing() as writer:
+        seldom, *_ = table.not_needed(writer, days=0, latest=3)
+        writer.execute("UPDATE core.runs SET scenario = 'cold start' WHERE run_id = ?", [seldom])
+        assert seldom not in table.not_needed(writer, days=0, latest=3)
+
+
 def test_what_is_due_is_read_first(settings, monkeypatch):
     with Warehouse.of(settings).reading() as reader:
         found = due_runs(reader, settings.with_values(keep_traces="anomalous"))
