@@ -21,6 +21,7 @@ from dagster._core.scheduler.instigation import (
     InstigatorType,
     ScheduleInstigatorData,
     SensorInstigatorData,
+    TickStatus,
 )
 from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
 from dagster._serdes import ConfigurableClassData
@@ -54,10 +55,18 @@ class ScheduleStorage(SqliteScheduleStorage):
         state = super().get_instigator_state(origin_id, selector_id)
         return None if state is None else _in_time(state)
 
-    def get_ticks(self, *given: Any, limit: int | None = None, **named: Any) -> Sequence[InstigatorTick]:
-        ticks = super().get_ticks(*given, limit=limit, **named)
+    def get_ticks(
+        self,
+        origin_id: str,
+        selector_id: str,
+        before: float | None = None,
+        after: float | None = None,
+        limit: int | None = None,
+        statuses: Sequence[TickStatus] | None = None,
+    ) -> Sequence[InstigatorTick]:
+        ticks = super().get_ticks(origin_id, selector_id, before, after, limit, statuses)
         if limit == 1 and ticks and _is_scheduled_later(ticks[0]):  # as the scheduler asks: which one was the latest?
-            return super().get_ticks(*given, limit=1, **{**named, "before": time.time() + FUTURE_S})
+            return super().get_ticks(origin_id, selector_id, time.time() + FUTURE_S, after, limit, statuses)
         return ticks
 
 
