@@ -160,7 +160,7 @@ def find_listed(reader: Reader, query: ListQuery) -> tuple[int, list[ListedRun]]
         [*values, query.limit, query.offset],
     )
     count = found[0][1] if found else 0
-    if not found and query.offset:  # beyond the last page
+    if not found and (query.offset or not query.limit):  # beyond the last page, or a page of none
         count = int(reader.value(f"SELECT count(*) {chosen}", values))
     rows = load_listed(reader, [run_id for run_id, _ in found])
     return count, [rows[run_id] for run_id, _ in found]

@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, urlencode
 
@@ -260,9 +261,8 @@ class _Desk:
         except Rejected as rejected:
             if rejected.reason is not Reason.WAREHOUSE_LOCKED or form is None or _wants_json(request):
                 return self._rejected(request, rejected)
-            return self._review_page(
-                request, run_id, status, back=form.fields.get("back"), form=form, problem=_busy(rejected), code=503
-            )
+            again = partial(self._review_page, run_id=run_id, status=status, back=form.fields.get("back"))
+            return self._while_locked(request, again, form, rejected)
         number = self._settle()
         if _wants_json(request):
             return JSONResponse({"run": run_id, "status": status, "asked": number})
@@ -298,11 +298,18 @@ class _Desk:
         except Rejected as rejected:
             if rejected.reason is not Reason.WAREHOUSE_LOCKED or form is None or _wants_json(request):
                 return self._rejected(request, rejected)
-            return self._omega_page(request, omega, form=form, problem=_busy(rejected), code=503)
+            return self._while_locked(request, partial(self._omega_page, omega=omega), form, rejected)
         number = self._settle()
         if _wants_json(request):
             return JSONResponse({"omega": omega, "asked": number})
         return RedirectResponse(f"/omega?{urlencode({'omega': repr(omega)})}", 303)
+
+    def _while_locked(self, request: Request, page: Callable[..., Response], form: Form, locked: Rejected) -> Response:
+        """The form again, with what was typed; or why there is none, as of a run that is not there."""
+        try:
+            return page(request, form=form, problem=_busy(locked), code=503)
+        except Rejected as rejected:
+            return self._rejected(request, rejected)
 
     def _settle(self) -> int:
         assert self._triage.settling is not None  # there is no route to here without

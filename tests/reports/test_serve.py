@@ -416,6 +416,12 @@ def test_pages_of_a_list_make_up_the_whole_in_any_order(lists):
             assert {part["total"] for part in parts} == {whole["total"]} == {len(whole["rows"])}
 
 
+def test_of_a_page_of_no_rows_the_total_is_told_too(lists):
+    _, whole = lists.ask("?anomalous=1")
+    assert whole["total"] > 0
+    assert lists.ask("?anomalous=1&limit=0") == (200, {"total": whole["total"], "rows": []})
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -357,6 +357,16 @@ def test_while_somebody_writes_a_form_waits_then_says_so_and_keeps_what_was_type
         holder.join()
 
 
+def test_while_somebody_writes_a_form_of_what_cannot_be_is_told_that(own_sample, monkeypatch):
+    """The form that is shown again can be of a run that is not there, or was not reviewed: a bare 500."""
+    monkeypatch.setattr(triage, "PATIENCE_S", 0.3)
+    with desk_of(own_sample) as desk, file_lock(own_sample.lock_file, timeout_s=5, what="the warehouse"):
+        answer = desk.send("/review", {"run": "gone", "status": "rejected"})
+        assert (answer[0], "There is no run with this id" in text_of(answer)) == (404, True)
+        answer = desk.send("/review", {"run": open_runs(desk)[0], "status": "withdrawn"})
+        assert (answer[0], "none to withdraw" in text_of(answer)) == (409, True)
+
+
 def test_another_omega_is_looked_at_without_a_trace_and_made_current_on_request(desk):
     before, content = desk.rows(STATE), desk.warehouse.path.read_bytes()
     (current,) = desk.rows("SELECT value::DOUBLE FROM marts.settings WHERE is_current AND name = 'omega'")[0]
