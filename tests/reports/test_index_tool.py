@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -76,6 +77,19 @@ def test_a_view_is_in_its_address_and_comes_back_whole(page, sample_site):
     page.get_by_role("button", name="Clear").click()
     page.wait_for_function("() => document.querySelectorAll('[data-runs] tbody tr').length > 40")
     assert set(page.evaluate(STATE)["fields"].values()) == {""}
+
+
+@pytest.mark.browser
+def test_a_query_is_read_as_forms_and_tools_write_it(page, sample_site):
+    """They write + for a blank: it was taken for a plus, and no run found."""
+    index = (sample_site[1] / "index.html").as_uri()
+    _open(page, f"{index}?{urlencode({'device': VIEW['device']})}")
+    page.wait_for_selector("[data-runs]:not([aria-busy])")
+    shown = page.evaluate(STATE)
+    assert (shown["fields"]["device"], len(shown["rows"]) > 0) == (VIEW["device"], True)
+    for address in ("?version=1.0%2B7", "#version=1.0+7", "#version=1.0%2B7"):
+        _open(page, index + address)
+        assert page.evaluate(STATE)["fields"]["version"] == "1.0+7"
 
 
 @pytest.mark.browser

@@ -35,7 +35,8 @@ function read(text) {
 
 // What the address asks for; null where it is an anchor, not a view. `sorts`: columns that there are.
 export function fromAddress(sorts) {
-  const values = new Map([...read(location.search), ...read(location.hash)]);
+  const query = location.search.replaceAll("+", "%20"); // forms and most tools write a blank like that
+  const values = new Map([...read(query), ...read(location.hash)]);
   if (!values.size && location.hash.length > 1 && !location.hash.includes("=")) return null;
   const sort = values.get("sort") || "started";
   const ascending = ASCENDING.has(values.get("order"));
