@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -734,6 +735,37 @@ def test_a_newest_version_that_was_not_judged_is_named_beside_the_status_of_the_
     assert "1.0.0" not in told.stderr  # the first of an app never is, and nobody waits for it
     alone = run(*shown, "--app-version", newest, warehouse=warehouse)
     assert (alone.exit_code, "the status is that of" in alone.stderr) == (4, False)
+
+
+def test_a_version_refused_before_the_latest_judged_one_came_is_not_named_as_newer(warehouse):
+    """Versions of refused folders have no place in the order and stand last in it: they were named for ever."""
+    refused = "'q' AS run_id, '9.9' AS version_name, true AS is_quarantined, 'wrong_type' AS reason_code"
+    like = f"SELECT * REPLACE ({refused}, $moment AS registered_at, {_NEXT_NUMBER})"
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        ((first, last),) = writer.rows("SELECT min(registered_at), max(registered_at) FROM core.runs")
+        insert = f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' LIMIT 1"
+        writer.execute(insert, {"moment": first - timedelta(days=1)})
+    shown = ("verdicts", "--app", "com.example.shop", "--omega", "90")
+    told = run(*shown, warehouse=warehouse)
+    assert (told.exit_code, "not judged: " in told.stderr) == (0, False)
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute("UPDATE core.runs SET registered_at = ? WHERE run_id = 'q'", [last + timedelta(days=1)])
+    told = run(*shown, warehouse=warehouse)
+    assert "not judged: com.example.shop 9.9; the status is that of versions before it, " in told.stderr
+
+
+def test_what_status_3_goes_by_is_said_beside_an_alarm_that_was_left_out(capsys):
+    """Somebody rejected the one run that is anomalous by itself: nothing said what the status went by."""
+    told = [
+        {"run_id": name, "series": "*", "state": state, "is_anomalous": state == "anomalous", "is_counted": counts}
+        for name, state, counts in (("a", "anomalous", False), ("b", "normal", True), ("c", "normal", True))
+    ]
+    together = [{"version_name": "1.5.0", "axis": "all", "state": "anomalous", "is_anomalous": True}]
+    reading._note_states(told, together, "run")
+    why = "no run that counts is anomalous by itself, but together those of 1.5.0 are: --by version"
+    assert why in " ".join(capsys.readouterr().err.split())
+    reading._note_states([{**told[0], "is_counted": True}, *told[1:]], together, "run")
+    assert "together" not in capsys.readouterr().err
 
 
 def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,7 @@ def verdicts(
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         counting = [row for row in rows if row["is_counted"]]
         nameless = runs.nameless_count(reader)
+        given = {one: runs.versions_given(reader, one) for one in dict.fromkeys(row["app"] for row in versions)}
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, counting)
         grown = {}
         if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
@@ -118,7 +120,7 @@ def verdicts(
             terminal.say(sentence)
     _note_states(rows, versions, by)
     _note_left_out(rows)
-    _note_unjudged(versions)
+    _note_unjudged(versions, given)
     deciding = versions if by == "version" else [*counting, *versions]
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
@@ -135,8 +137,9 @@ def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[s
     of_versions = counted(row["state"] for row in versions if row["axis"] == WHOLE) or "none"
     terminal.note(f"versions: {of_versions}; their runs: {of_runs}" if by == "version" else of_runs)
     together = sorted({row["version_name"] for row in versions if row["is_anomalous"]})
-    if by == "run" and together and not any(row["is_anomalous"] for row in rows):
-        terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
+    if by == "run" and together and not any(row["is_anomalous"] for row in rows if row["is_counted"]):
+        who = "no run that counts" if any(row["is_anomalous"] for row in rows) else "no run"
+        terminal.note(f"{who} is anomalous by itself, but together those of {', '.join(together)} are: --by version")
 
 
 def _note_left_out(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -147,17 +150,27 @@ def _note_left_out(rows: Sequence[Mapping[str, Any]]) -> None:
         terminal.note(f"{who} excluded, or rejected in a review, and left out of the status")
 
 
-def _note_unjudged(versions: Sequence[Mapping[str, Any]]) -> None:
+def _note_unjudged(
+    versions: Sequence[Mapping[str, Any]], given: Mapping[str, Mapping[str, tuple[datetime, datetime]]]
+) -> None:
     """Versions after the last of their app that was judged: the exit status says nothing of them, and somebody who
-    waits for a build may take it for the build's. Those at an app's beginning have no history to be judged by."""
+    waits for a build may take it for the build's. Those at an app's beginning have no history to be judged by. Versions
+    of refused folders stand last whatever their place is: they are after it if they were given after it.
+
+    Args:
+        given: by app, see `warehouse.runs.versions_given`.
+    """
     from perfreg_assets.warehouse.version_verdicts import WHOLE
 
     named: list[str] = []
-    for app in dict.fromkeys(row["app"] for row in versions):
+    for app, moments in given.items():
         own = [row for row in versions if row["app"] == app and row["axis"] == WHOLE]
         judged = [number for number, row in enumerate(own) if row["is_anomalous"] is not None]
         if judged:
-            named += [f"{app} {row['version_name']}" for row in own[judged[-1] + 1 :]]
+            first, _ = moments[own[judged[-1]]["version_name"]]
+            after = [row["version_name"] for row in own[judged[-1] + 1 :]]
+            is_refused = {row["version_name"]: row["state"] == "quarantined" for row in own}
+            named += [f"{app} {name}" for name in after if not (is_refused[name] and moments[name][1] < first)]
     if named:
         terminal.note(
             f"not judged: {terminal.listed(named[-_REASONS_TOLD:], len(named))}; the status is that of versions before "

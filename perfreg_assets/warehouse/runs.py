@@ -245,6 +245,18 @@ def versions_in_order(reader: Reader, app: str) -> list[tuple[int | None, dateti
     ]
 
 
+def versions_given(reader: Reader, app: str) -> dict[str, tuple[datetime, datetime]]:
+    """Version name → when the first and the last of its runs, or refused folders, was given."""
+    return {
+        name: (of_epoch_us(first_us), of_epoch_us(last_us))
+        for name, first_us, last_us in reader.rows(
+            "SELECT version_name, epoch_us(min(registered_at)), epoch_us(max(registered_at)) FROM core.runs "
+            "WHERE app = ? AND version_name IS NOT NULL GROUP BY version_name",
+            [app],
+        )
+    }
+
+
 def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
     """(started_at, run_id, version name) of an app's runs that are not quarantined, oldest first."""
     found = reader.rows(
