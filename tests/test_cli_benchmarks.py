@@ -224,6 +224,31 @@ def test_what_is_left_out_of_a_comparison_is_said_whatever_the_format(tmp_path):
         assert f"1 left out: {excluded['reason']}" in result.stderr
 
 
+@pytest.mark.parametrize("broken", ["first", "second"])
+@pytest.mark.parametrize("of", ["files", "versions"])
+def test_a_benchmark_without_a_result_is_no_benchmark_that_the_other_side_lacks(tmp_path, broken, of):
+    def file(side):
+        values = {"whole": 100.0, "broken": 0.0 if side == broken else 100.0}
+        told = [
+            {"jmhVersion": "1.37", "benchmark": f"com.x.Foo.{name}", "mode": "avgt",
+             "primaryMetric": {"score": value, "scoreUnit": "us/op", "rawData": [[value] * 9] * 3}}
+            for name, value in values.items()
+        ]  # fmt: skip
+        (tmp_path / f"{side}.json").write_text(json.dumps(told))
+        return tmp_path / f"{side}.json"
+
+    sides = {"first": file("first"), "second": file("second")}
+    path = tmp_path / "p.duckdb"
+    if of == "versions":
+        for side, given in sides.items():
+            run("import", given, "--app", "com.x", "--app-version", side, warehouse=path)
+    names = sides.values() if of == "files" else sides
+    told = run("compare", *names, "--format", "json", "--include-inadequate", warehouse=path)
+    (one,) = json.loads(told.stdout)["excluded"]
+    assert one["benchmark"] == "com.x.Foo.broken avgt"
+    assert one["reason"].startswith(f"no result on the {broken} side: iteration 1 of launch 1 is 0: A score, ")
+
+
 def test_comparing_versions_and_what_one_launch_says(warehouse):
     result = run("compare", "1.0", "2.0", "--format", "json", warehouse=warehouse)
     assert result.exit_code == 3

@@ -132,6 +132,10 @@ class Invalid:
     def name(self) -> str:
         return shortened(self.of.name)
 
+    @property
+    def why(self) -> str:
+        return f"{self.detail}: {self.reason.sentence}"
+
     def in_area(self, area: str) -> Invalid:
         return replace(self, of=replace(self.of, area=area))
 

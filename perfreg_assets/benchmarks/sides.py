@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from perfreg_assets.benchmarks.result_file import read_result_file
-from perfreg_assets.benchmarks.results import Result
+from perfreg_assets.benchmarks.results import Invalid, Result
 from perfreg_assets.benchmarks.taking_in import Origin, in_area, result_files
 from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
-from perfreg_assets.warehouse.benchmark_sides import entries, key_of, place_of
+from perfreg_assets.warehouse.benchmark_sides import entries, key_of, place_of, without_result
 from perfreg_assets.warehouse.connection import Reader
 
 
@@ -67,6 +67,7 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
     """
     parts: dict[str, list[Result]] = {}
     flags: dict[str, set[str]] = {}
+    nothing: dict[str, Invalid] = {}
     known: dict[str, Path] = {}
     copies = []
     for path in paths:
@@ -79,7 +80,14 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
             for one in in_area(read.results, origin):
                 parts.setdefault(one.name, []).append(one)
                 flags.setdefault(one.name, set()).update(_flags(read.environment.get("jvmArgs")))
-    return OfFiles([_entry(of_one, with_inadequate) for of_one in parts.values()], flags, known, copies)
+            nothing |= {one.name: one for one in read.invalid}
+    found = [_entry(of_one, with_inadequate) for of_one in parts.values()]
+    found += [
+        without_result(one.name, one.of.area, one.unit, one.worse, one.why)
+        for one in nothing.values()
+        if one.name not in parts
+    ]
+    return OfFiles(found, flags, known, copies)
 
 
 def _flags(told: object) -> list[str]:

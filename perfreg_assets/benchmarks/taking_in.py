@@ -291,7 +291,7 @@ def _score(run: BenchmarkRunRow, one: Result) -> MeasurementRow:
 
 def _no_score(run: BenchmarkRunRow, one: Invalid) -> MeasurementRow:
     """There is no row of a result that would say what it is of: its measurement does."""
-    row = _measurement(run, one.name, one.unit, one.worse, None, f"{one.detail}: {one.reason.sentence}")
+    row = _measurement(run, one.name, one.unit, one.worse, None, one.why)
     return replace(row, provenance={**(row.provenance or {}), "of": _told(one.of)})
 
 

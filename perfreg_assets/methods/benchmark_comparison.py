@@ -36,6 +36,7 @@ class Entry:
         scores: (r,) of the launches.
         iterations: (n,) of all launches; needed where there is only one.
         why_left_out: a sentence, where it is not to be compared.
+        why_no_result: a sentence, where nothing came of it, so that there are no scores.
         files_left_out: why, of each file that says something of it and does not count.
     """
 
@@ -47,6 +48,7 @@ class Entry:
     iterations: Floats
     is_primary: bool = True
     why_left_out: str | None = None
+    why_no_result: str | None = None
     files_left_out: tuple[str, ...] = ()
 
 
@@ -214,15 +216,15 @@ def _why_not(one: Entry, other: Entry | None) -> str | None:
     """Why a result of the first side is in no mean."""
     if other is None:
         return "only on the first side"
+    sides = tuple(zip(_SIDES, (one, other), strict=True))
+    nothing = [f"no result on the {side} side: {entry.why_no_result}" for side, entry in sides if entry.why_no_result]
+    if nothing:  # of which neither unit nor direction is sure
+        return "; ".join(nothing)
     if not one.is_primary or one.worse == "either":
         return "not what the benchmark is about: a time or a rate"
     if one.unit != other.unit:
         return f"measured in {one.unit or 'no unit'} on the first side, in {other.unit or 'no unit'} on the second"
-    told = [
-        f"on the {side} side: {entry.why_left_out}"
-        for side, entry in zip(_SIDES, (one, other), strict=True)
-        if entry.why_left_out is not None
-    ]
+    told = [f"on the {side} side: {entry.why_left_out}" for side, entry in sides if entry.why_left_out is not None]
     return "; ".join(told) or None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.warehouse import benchmarks as table
@@ -31,13 +32,17 @@ def entries(
         with_inadequate: whether results count that a warning keeps out of comparisons.
     """
     parts: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    nothing = {}
     for row in rows:
+        if row["launch_scores"] is None:
+            nothing[key_of(row, told_by)] = row
+            continue
         same = tuple(row[name] for name in ("device", "variant", "runner", "result_name", "unit", "worse"))
         parts.setdefault(same, []).append(row)
     counted = [
         adequacy.counted(of_one, lambda row: with_inadequate or bool(row["is_adequate"])) for of_one in parts.values()
     ]
-    doubtful = {row["benchmark_run_id"] for row in rows if not row["is_adequate"]}
+    doubtful = {row["benchmark_run_id"] for row in rows if row["is_adequate"] is False}
     caveats = table.warnings_of(reader, doubtful)
 
     def why(some: Iterable[dict[str, Any]]) -> str:
@@ -71,7 +76,18 @@ def entries(
                 files_left_out=tuple(why([one]) for one in left),
             )
         )
-    return found
+    known = {one.key for one in found}
+    return found + [
+        without_result(key, row["area"], row["unit"], row["worse"], row["reason"])
+        for key, row in nothing.items()
+        if key not in known
+    ]
+
+
+def without_result(key: str, area: str, unit: str, worse: Worse, why: str) -> Entry:
+    """What stands for a benchmark of which no file of a side has a result."""
+    none = np.empty(0)
+    return Entry(key=key, area=area, unit=unit, worse=worse, scores=none, iterations=none, why_no_result=why)
 
 
 def key_of(row: dict[str, Any], told_by: Sequence[str]) -> str:

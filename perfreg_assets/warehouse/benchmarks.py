@@ -312,16 +312,18 @@ def verdicts_of(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
 # ---- sides of a comparison -------------------------------------------------------------------------
 _SIDE = """
 SELECT
-    runs.device, runs.variant, runs.runner, results.result_name, results.area, measured.unit, measured.worse,
-    results.is_primary, results.is_adequate, results.launch_scores, runs.benchmark_run_id,
+    runs.device, runs.variant, runs.runner, measured.metric AS result_name,
+    coalesce(results.area, measured.provenance->>'$.of.area', '') AS area, measured.unit, measured.worse,
+    measured.reason, results.is_primary, results.is_adequate, results.launch_scores, runs.benchmark_run_id,
     runs.environment -> '$.jvmArgs' AS jvm_args
 FROM core.benchmark_runs AS runs
-JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchmark_run_id
 JOIN core.measurements AS measured ON measured.subject_kind = 'benchmark_run'
-    AND measured.subject_id = runs.benchmark_run_id AND measured.metric = results.result_name
+    AND measured.subject_id = runs.benchmark_run_id
+LEFT JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchmark_run_id
+    AND results.result_name = measured.metric
 WHERE runs.app = $app AND runs.version_name = $version AND ($variant IS NULL OR runs.variant = $variant)
     AND ($device IS NULL OR runs.device = $device) AND ($runner IS NULL OR runs.runner = $runner)
-ORDER BY runs.started_at, runs.benchmark_run_id, results.result_name
+ORDER BY runs.started_at, runs.benchmark_run_id, measured.metric
 """
 
 
@@ -334,7 +336,10 @@ def side(
     device: str | None = None,
     runner: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Results of a version, file by file, the earliest first; of every variant, device and runner that is not named."""
+    """Results of a version, file by file, the earliest first; of every variant, device and runner that is not named.
+
+    What came to nothing is among them, with the `reason` and no `launch_scores`.
+    """
     named = {"app": app, "version": version_name, "variant": variant, "device": device, "runner": runner}
     return reader.dicts(_SIDE, named)
 
