@@ -122,6 +122,17 @@ def test_a_quarantined_run_is_said_to_be_in_quarantine_and_why(sample, command):
     assert "status" not in told
 
 
+def test_of_a_run_whose_trace_is_not_whole_it_is_said_why(tmp_path):
+    path = tmp_path / "perfreg.duckdb"
+    with sample_warehouse.build(path, runs=48, samples=10).reading() as reader:
+        (run_id, why), *_ = reader.rows("SELECT run_id, reason FROM marts.runs WHERE state = 'incomplete_trace'")
+    for command in (("energy",), ("compare", "notes-0000")):
+        told = " ".join(run(*command, run_id, warehouse=path, status=1).stderr.split())
+        assert f"is incomplete_trace: {why}" in told
+        assert run_id in told
+        assert "status" not in told
+
+
 def test_a_profile_of_other_clusters_is_refused(sample):
     other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
     result = run("energy", "shop-0000", "--profile", other, warehouse=sample, status=1)

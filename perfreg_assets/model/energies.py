@@ -23,6 +23,7 @@ from perfreg_assets.warehouse import energies as table
 from perfreg_assets.warehouse import power_calibrations
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.power_calibrations import CalibrationRow
 
@@ -127,12 +128,15 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
 
     Raises:
         Rejected: PROFILE_MISFIT; DATA_MISSING.
-        ValueError: the run's trace was not read for energies, yet or because the run is quarantined.
+        ValueError: the trace was not read for energies: not yet, or as it is not whole, or as the run is quarantined.
     """
     state = table.find(reader, [run_id]).get(run_id)
     if state is None:
         for _, reason in run_table.quarantined(reader, [run_id]).values():
             raise ValueError(f"{run_id} is quarantined: {reason}")
+        trace = trace_table.find(reader, [run_id]).get(run_id)
+        if trace is not None and not trace.is_complete:
+            raise ValueError(f"{run_id} is incomplete_trace: {trace.reason}")
         raise ValueError(f"{run_id}: no trace was read for what it cost; `perfreg status` says what is due")
     is_stored = profile is None
     stored = table.charges_of(reader, run_id)

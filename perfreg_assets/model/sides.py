@@ -195,7 +195,8 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Se
         if values[one]
     )  # fmt: skip
     refused = run_table.quarantined(reader, run_ids)
-    why = {one: f"it is quarantined: {reason}" for one, (_, reason) in refused.items()}
+    why = {one: f"it is incomplete_trace: {trace.reason}" for one, trace in traces.items() if not trace.is_complete}
+    why |= {one: f"it is quarantined: {reason}" for one, (_, reason) in refused.items()}
     excluded = [(one, why.get(one, "nothing is stored of its series")) for one in run_ids if not values[one]]
     return Side(name, runs, tuple(excluded))
 
