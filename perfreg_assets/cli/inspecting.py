@@ -129,7 +129,6 @@ def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Setting
 
 
 def _show(told: dict[str, Any], trace: Path) -> None:
-
     app = told["app"] or "–"
     rows = [
         ("trace", f"{told['trace']}, {told['trace_bytes']:,} bytes"),
