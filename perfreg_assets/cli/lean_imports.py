@@ -3,7 +3,8 @@
 * pyarrow looks for pandas when it is first given a list or asked for an array, to know a Series or a NaT: a quarter of
   a second of CPU and 36 MB, a twentieth of taking one run in.
 * numba loads scipy's linear algebra with its functions of arrays, to know whether `np.dot` has a BLAS: as much again.
-  No kernel multiplies matrices. And it makes a parser of C to know what cffi tells of functions; none is called.
+  No kernel multiplies matrices. (From scipy 1.18 on its special functions load it anyway.) And numba makes a parser of
+  C to know what cffi tells of functions; none is called.
 * scipy's special functions copy all names of numpy, one of which is numpy's translator of Fortran, with what that
   loads: nearly half of what `scipy.special` takes.
 * mako, by which alembic would write migrations, looks for pygments to colour the source of a failed template;
@@ -35,13 +36,16 @@ _DO_WITHOUT = {
 }
 """Module → what it imports if it is there."""
 
+_COPIES_OF_NUMPY = ("scipy._lib.array_api_compat.numpy", "scipy._external.array_api_compat.numpy")
+"""Scipy's, by its release: the latter from 1.18 on."""
+
 _Way = Callable[[ModuleType, Loader], None]
 """Loads a module by the loader that it would have."""
 
 
 def let_libraries_do() -> None:
     """From now on libraries do without, once they are imported; whoever else imports what was left out finds it."""
-    ways: dict[str, _Way] = {"pyarrow": _load_pyarrow, "scipy._lib.array_api_compat.numpy": _load_scipy_numpy}
+    ways: dict[str, _Way] = {"pyarrow": _load_pyarrow, **dict.fromkeys(_COPIES_OF_NUMPY, _load_scipy_numpy)}
     ways |= {name: _without(left_out) for name, left_out in _DO_WITHOUT.items()}
     sys.meta_path.insert(0, _Awaiting({name: way for name, way in ways.items() if name not in sys.modules}))
 

@@ -58,9 +58,12 @@ def _leave(code: str | int | None) -> None:
     """
     if isinstance(code, str):
         sys.exit(code)
+    was_told = interruption.happened()
     try:
         # The interpreter's own wait, only here an interrupt is heard: there it is printed, and the status stays 0.
         threading._shutdown()  # type: ignore[attr-defined]  # typeshed leaves it out
+        if not was_told:
+            interruption.heed()  # from Python 3.13 on that wait itself raises nothing
     except KeyboardInterrupt:
         interruption.tell()
         os._exit(interruption.status())
