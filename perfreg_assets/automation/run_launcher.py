@@ -65,7 +65,8 @@ def gone_worker(
         return None
     signed = [_signed(entry) for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)]
     workers = [one for one in signed if one is not None]
-    if not workers or any(is_alive(pid, since=at, booted=_booted_at(run)) for pid, at in workers):
+    booted = _booted_at(run)
+    if not workers or any(is_alive(pid, since=at, booted=booted) for pid, at in workers):
         return None
     return str(workers[-1][0])
 

@@ -92,7 +92,7 @@ def verdicts(
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         counting = [row for row in rows if row["is_counted"]]
         nameless = runs.nameless_count(reader)
-        given = {one: runs.versions_given(reader, one) for one in dict.fromkeys(row["app"] for row in versions)}
+        given = runs.versions_given(reader, [row["app"] for row in versions])
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, counting)
         grown = {}
         if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
@@ -158,7 +158,7 @@ def _note_unjudged(
     of refused folders stand last whatever their place is: they are after it if they were given after it.
 
     Args:
-        given: by app, see `warehouse.runs.versions_given`.
+        given: see `warehouse.runs.versions_given`.
     """
     from perfreg_assets.warehouse.version_verdicts import WHOLE
 

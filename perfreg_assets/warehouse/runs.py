@@ -245,16 +245,16 @@ def versions_in_order(reader: Reader, app: str) -> list[tuple[int | None, dateti
     ]
 
 
-def versions_given(reader: Reader, app: str) -> dict[str, tuple[datetime, datetime]]:
-    """Version name → when the first and the last of its runs, or refused folders, was given."""
-    return {
-        name: (of_epoch_us(first_us), of_epoch_us(last_us))
-        for name, first_us, last_us in reader.rows(
-            "SELECT version_name, epoch_us(min(registered_at)), epoch_us(max(registered_at)) FROM core.runs "
-            "WHERE app = ? AND version_name IS NOT NULL GROUP BY version_name",
-            [app],
-        )
-    }
+def versions_given(reader: Reader, apps: Collection[str]) -> dict[str, dict[str, tuple[datetime, datetime]]]:
+    """App → version name → when the first and the last of its runs, or refused folders, was given."""
+    found: dict[str, dict[str, tuple[datetime, datetime]]] = {app: {} for app in apps}
+    for app, name, first_us, last_us in reader.rows(
+        "SELECT app, version_name, epoch_us(min(registered_at)), epoch_us(max(registered_at)) FROM core.runs "
+        "WHERE app IN (SELECT unnest(?::VARCHAR[])) AND version_name IS NOT NULL GROUP BY app, version_name",
+        [list(found)],
+    ):
+        found[app][name] = of_epoch_us(first_us), of_epoch_us(last_us)
+    return found
 
 
 def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
