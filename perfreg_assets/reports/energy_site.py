@@ -23,9 +23,10 @@ STATE = ".state/energy.json"
 VERSIONS = 30
 
 
-def is_due(reader: Reader, out_dir: Path) -> bool:
-    """Whether the page is not there or would come out different."""
-    return _is_due(_known(out_dir), _stamps(reader), out_dir)
+def is_lost(out_dir: Path) -> bool:
+    """Whether the page, or what is kept beside it, is not there or is of another release. What it says changes with the
+    stamps of runs alone, and every build of a site writes it anew then."""
+    return _known(out_dir)["code"] is None or not (out_dir / PAGE).is_file()
 
 
 def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | None = None) -> list[str]:
@@ -40,7 +41,7 @@ def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | 
     else:
         others = {app: stamp for app, stamp in known["stamps"].items() if app not in changed}
         stamps = dict(sorted({**others, **_stamps(reader, changed)}.items()))
-    if not _is_due(known, stamps, out_dir):
+    if known["stamps"] == stamps and not is_lost(out_dir):
         return []
     rows = {
         app: known["rows"][app]
@@ -57,10 +58,6 @@ def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | 
     told = {"code": code_hash(), "stamps": stamps, "rows": rows, "page": digest(text)}
     write(out_dir / STATE, json.dumps(told))
     return written
-
-
-def _is_due(known: dict[str, Any], stamps: dict[str, str], out_dir: Path) -> bool:
-    return known["code"] != code_hash() or known["stamps"] != stamps or not (out_dir / PAGE).is_file()
 
 
 def _stamps(reader: Reader, apps: Collection[str] | None = None) -> dict[str, str]:

@@ -193,7 +193,7 @@ def _due_pages(
         and not version_site.is_due(reader, out_dir, state)
         and not (with_waiting and state.head.waiting_versions)
         and not benchmark_site.is_due(reader, out_dir)
-        and not energy_site.is_due(reader, out_dir)
+        and not energy_site.is_lost(out_dir)
     )
     return late, not is_same
 

@@ -1,16 +1,19 @@
 """Rows of a few runs or versions that a reader is asked for several times: what it reads does not change, so they are
 read once. Of many they are not kept: whoever asks for many goes through all of them, once.
 
-Readers within a job know which state they read: the steps of a job share what was asked of the latest one.
+Readers within a job know which state they read, as do those of the copy that it published: they share what was asked of
+the latest one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from perfreg_assets.warehouse.connection import Reader, State, Writer
+from perfreg_assets.warehouse.committed import State
+from perfreg_assets.warehouse.connection import Reader, Writer
 
 FEW = 8
 """So many at once are kept."""
@@ -20,11 +23,22 @@ MOST = 1000
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-_Kept = dict[Hashable, dict[Any, Any]]
+
+@dataclass
+class _Kept:
+    """What was asked in one state.
+
+    Attributes:
+        rows: kind → key → (row,), or () where there is none.
+        last: kind → (what was asked last, what came of it).
+    """
+
+    rows: dict[Hashable, dict[Any, Any]] = field(default_factory=dict)
+    last: dict[Hashable, tuple[Hashable, Any]] = field(default_factory=dict)
+
+
 _KEPT: WeakKeyDictionary[Reader, _Kept] = WeakKeyDictionary()
 _KEPT_OF_LATEST: dict[State, _Kept] = {}
-
-_LAST: WeakKeyDictionary[Reader, dict[Hashable, tuple[Hashable, Any]]] = WeakKeyDictionary()
 
 
 def rows_of(
@@ -39,22 +53,25 @@ def rows_of(
     if len(wanted) > FEW or isinstance(reader, Writer):
         found = load(wanted)
         return {key: found[key] for key in wanted if key in found}
-    kept = _kept(reader).setdefault(kind, {})
+    kept = _kept(reader).rows.setdefault(kind, {})
     if len(kept) > MOST:
         kept.clear()
-    missing = [key for key in wanted if key not in kept]
+    known = {key: row for key in wanted if (row := kept.get(key)) is not None}  # another thread may clear
+    missing = [key for key in wanted if key not in known]
     if missing:
         found = load(missing)
-        kept |= {key: (found[key],) if key in found else () for key in missing}
-    return {key: value for key in wanted for value in kept[key]}
+        new = {key: (found[key],) if key in found else () for key in missing}
+        kept |= new
+        known |= new
+    return {key: value for key in wanted for value in known[key]}
 
 
 def _kept(reader: Reader) -> _Kept:
     if reader.state is None:
-        return _KEPT.setdefault(reader, {})
+        return _KEPT.setdefault(reader, _Kept())
     if reader.state not in _KEPT_OF_LATEST:
         _KEPT_OF_LATEST.clear()
-    return _KEPT_OF_LATEST.setdefault(reader.state, {})
+    return _KEPT_OF_LATEST.setdefault(reader.state, _Kept())
 
 
 def last_of(reader: Reader, kind: Hashable, key: Hashable, load: Callable[[], Value]) -> Value:
@@ -66,8 +83,9 @@ def last_of(reader: Reader, kind: Hashable, key: Hashable, load: Callable[[], Va
     """
     if isinstance(reader, Writer):
         return load()
-    kept = _LAST.setdefault(reader, {})
-    if kind not in kept or kept[kind][0] != key:
-        kept[kind] = key, load()
-    value: Value = kept[kind][1]
+    kept = _kept(reader).last
+    found = kept.get(kind)
+    if found is None or found[0] != key:
+        found = kept[kind] = key, load()
+    value: Value = found[1]
     return value

@@ -19,16 +19,15 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, data_beside, published_beside
-from perfreg_assets.warehouse import data_folder, data_owner, migrations, recovering
+from perfreg_assets.warehouse import committed, data_folder, data_owner, migrations, recovering
+from perfreg_assets.warehouse.committed import State
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.file_name import LOCK_SUFFIX, refuse_name
 from perfreg_assets.warehouse.holding import HELD, Holding
@@ -65,18 +64,6 @@ _OPEN_PAUSE_S = 0.05
 _BATCH_ROWS = 1 << 17
 
 DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
-
-
-@dataclass(frozen=True)
-class State:
-    """What is committed to a warehouse: equal for the same, another after every write.
-
-    Attributes:
-        files: of the database and of its log, what the file system says; None of one that is not there.
-    """
-
-    path: str
-    files: tuple[Stamp | None, ...]
 
 
 class Reader:
@@ -195,7 +182,7 @@ class Warehouse:
             with self._failures_are_clear():
                 connection = held.connection(self._migrated)
                 connection.execute("BEGIN TRANSACTION")
-                writer = Writer(connection, self.data, state=self._state())
+                writer = Writer(connection, self.data, state=committed.of_database(self.path))
                 # An open transaction is rolled back by closing: nothing of a failed block stays.
                 yield writer
                 if not self.has_unpublished:  # its time is that of the first write that waits
@@ -203,7 +190,7 @@ class Warehouse:
                 connection.execute("COMMIT")
             if self._is_publishing_due():
                 self._publish(held)
-            writer.left = self._state()
+            writer.left = committed.of_database(self.path)
 
     def take_over(self, database: Path, *, before: Callable[[], None] = lambda: None) -> Path | None:
         """Puts another database in the place of this one, and publishes it; where the one that was there is kept.
@@ -288,9 +275,13 @@ class Warehouse:
         return is_behind and self._bring_on()
 
     @contextmanager
-    def reading_caught_up(self) -> Iterator[Reader]:
-        """`reading` for people and programs that may come first after an update: `catch_up` goes before it."""
-        with self.reading() as reader:
+    def reading_caught_up(self, *, is_after_job: bool = False) -> Iterator[Reader]:
+        """`reading` for people and programs that may come first after an update: `catch_up` goes before it.
+
+        Args:
+            is_after_job: as in `reading`.
+        """
+        with self.reading(is_after_job=is_after_job) as reader:
             if not migrations.is_behind(reader.rows):
                 yield reader
                 return
@@ -313,10 +304,14 @@ class Warehouse:
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[Reader]:
+    def reading(self, *, is_after_job: bool = False) -> Iterator[Reader]:
         """The published state at this moment; it does not change while the block runs.
 
         Within a job: the state as last written. No writer comes in between then, so load and leave.
+
+        Args:
+            is_after_job: this process ran a job and looks at what came of it: of the state that the job published it
+                knows what the steps asked.
 
         Raises:
             Rejected: as `nothing_published`, WAREHOUSE_UNREADABLE (in the block too), within a job WAREHOUSE_LOCKED.
@@ -325,12 +320,12 @@ class Warehouse:
             with self._holding() as held, self._damage_is_clear(self.path):
                 connection = held.connection(self._migrated)
                 connection.execute("BEGIN TRANSACTION READ ONLY")
-                yield Reader(connection, self.data, state=self._state())
+                yield Reader(connection, self.data, state=committed.of_database(self.path))
                 connection.execute("ROLLBACK")
             return
         if not self.published.is_file():
             raise self.nothing_published()
-        attached = self._attached_again if self._publish_every_s else self._attached
+        attached = self._attached_again if self._publish_every_s or is_after_job else self._attached
         with attached(self.published) as reader, self._damage_is_clear(self.published):
             yield reader
 
@@ -353,10 +348,12 @@ class Warehouse:
                 connection = held.connection(self._open)
                 if not self._is_restored():
                     recovering.refuse_fewer(connection, self.path, self.published)
+                seen = committed.of_database(self.path)
                 connection.execute("CHECKPOINT")
             finally:
                 held.close()  # before it is copied: closing a copied file takes away the lock that DuckDB has on it
         publish(self.path, self.published)
+        committed.note_copied(self.published, seen)
         self._unpublished.unlink(missing_ok=True)
 
     def _is_restored(self) -> bool:
@@ -377,11 +374,13 @@ class Warehouse:
 
     @contextmanager
     def _attached_again(self, path: Path) -> Iterator[Reader]:
-        """As `_attached`, for the steps of a job: what they ask is made by nobody but them."""
+        """As `_attached`, for the steps of a job and who ran it: what they ask is made by nobody but them."""
         with KEPT.one_for(path, self.data.root, lambda made: _shut_in(made, self.data)) as instance:
+            seen = committed.of_copy(path)
             with _readable(path):
                 instance.attach(path)
-            yield Reader(instance.connection, self.data)
+            is_seen = committed.of_copy(path) == seen  # or another copy was put there meanwhile
+            yield Reader(instance.connection, self.data, state=seen if is_seen else None)
 
     @contextmanager
     def _holding(self) -> Iterator[Holding]:
@@ -437,11 +436,6 @@ class Warehouse:
         allow_attaching(opened.connection, self.published)
         _shut_in(opened.connection, self.data)
         return opened
-
-    def _state(self) -> State:
-        """Asked for under the lock: nobody writes meanwhile."""
-        log = self.path.with_name(f"{self.path.name}.wal")
-        return State(str(self.path), tuple(stamp(place) for place in (self.path, log)))
 
     def _create(self) -> None:
         """An empty database, there as a whole or not at all: DuckDB refuses one whose creation was cut short."""

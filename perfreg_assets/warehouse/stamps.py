@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from perfreg_assets.catalogue import is_known
 from perfreg_assets.warehouse import migrations, run_conditions
-from perfreg_assets.warehouse.asked_once import rows_of
-from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.asked_once import last_of, rows_of
+from perfreg_assets.warehouse.connection import Reader
 
 SETTINGS_IN_MARTS = ("detector", "omega")
 """The settings in force that marts read; what others decide is told by the rows that come of it."""
@@ -122,14 +121,7 @@ class Totals:
 
 def totals(reader: Reader) -> Totals:
     """By one scan of each table's small columns; once for a reader, whose state does not change."""
-    if isinstance(reader, Writer):
-        return _totals(reader)
-    if reader not in _KNOWN:
-        _KNOWN[reader] = _totals(reader)
-    return _KNOWN[reader]
-
-
-_KNOWN: WeakKeyDictionary[Reader, Totals] = WeakKeyDictionary()
+    return last_of(reader, totals, (), lambda: _totals(reader))
 
 
 def _totals(reader: Reader) -> Totals:

@@ -13,7 +13,7 @@ from perfreg_assets.reports import energy_site
 from perfreg_assets.reports.energy_drawing import draw_power, draw_versions
 from perfreg_assets.reports.loading import load_details
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.warehouse import energies, runs
+from perfreg_assets.warehouse import energies, runs, stamps
 
 
 def build(warehouse, out):
@@ -34,7 +34,7 @@ def test_the_page_says_what_the_mart_says_and_is_written_once(own_sample, out):
     text = (out / "energy.html").read_text("utf-8")
     with own_sample.reading() as reader:
         rows = reader.dicts("SELECT * FROM marts.energy_by_version")
-        assert not energy_site.is_due(reader, out)
+    assert not energy_site.is_lost(out)
     assert rows
     for row in rows:
         assert row["app"] in text
@@ -83,7 +83,6 @@ def test_a_run_that_is_left_out_costs_its_version_nothing(own_sample, out):
             ((counted, others),) = reader.rows(ask, {"app": app, "version": version, "run": run_id})
             is_left_out = run_id not in {one for (one,) in reader.rows("SELECT run_id FROM marts.counted_runs")}
             assert (counted or 0) == others + (not is_left_out)
-            assert energy_site.is_due(reader, out)
         assert build(own_sample, out) == ["energy.html"]
 
 
@@ -101,6 +100,35 @@ def test_only_apps_whose_runs_changed_are_asked_for_again(own_sample, out, monke
         writer.execute("UPDATE core.energy_runs SET extracted_at = now() WHERE run_id = ?", [run_id])
     build(own_sample, out)
     assert asked == [app]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE core.energy_runs SET extracted_at = now() WHERE run_id = $run",
+        "UPDATE core.history_sets SET selected_at = now() WHERE run_id = $run",
+        "UPDATE core.runs SET is_excluded = true, exclude_reason = 'charging' WHERE run_id = $run",
+        "UPDATE core.runs SET version_code = CASE run_id WHEN $run THEN 9 ELSE 1 END",
+        "UPDATE core.runs SET is_quarantined = true, reason_code = 'DEVICE_LOST', reason = 'gone' WHERE run_id = $run",
+        "DELETE FROM core.energy_runs WHERE run_id = $run",
+    ],
+)
+def test_whatever_the_page_rests_on_is_in_the_checksum_of_all_runs(own_sample, change):
+    """Whether a site is due is decided by that alone."""
+
+    def told():
+        with own_sample.reading() as reader:
+            return energies.stamps_of_apps(reader), stamps.totals(reader).checksum
+
+    before = told()
+    with own_sample.writing() as writer:
+        run_id = writer.value(
+            "SELECT run_id FROM marts.energy_by_run SEMI JOIN core.history_sets USING (run_id) ORDER BY run_id LIMIT 1"
+        )
+        writer.execute(change, {"run": run_id})
+    after = told()
+    assert before[0] != after[0]
+    assert before[1] != after[1]
 
 
 def test_rows_that_another_release_kept_are_asked_for_again(own_sample, out):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import pytest
 
 from perfreg_assets.warehouse import asked_once
 from perfreg_assets.warehouse.asked_once import FEW, last_of, rows_of
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.kept_instances import Instance
 
 
 @pytest.fixture
@@ -64,6 +68,57 @@ def test_the_steps_of_a_job_share_what_was_asked_until_one_of_them_writes(tmp_pa
     write(3)
     assert [asked(), asked()] == [3, 3]
     assert table.asked == [["a"]] * 4  # each writer and, after it, the first reader
+
+
+def test_who_ran_a_job_knows_of_what_it_published_what_its_steps_asked(tmp_path):
+    path = tmp_path / "perfreg.duckdb"
+    of_steps = Warehouse(path, lock_timeout_s=10, publish_every_s=3600)
+    with of_steps.writing():
+        pass
+    table, answers = Table(a=1), []
+
+    def asked(reader):
+        last_of(reader, "last", "question", lambda: answers.append("asked"))
+        return rows_of(reader, "kind", ["a"], table)["a"]
+
+    def asked_afterwards(**how):
+        with Warehouse(path, lock_timeout_s=10).reading(**how) as reader:
+            return asked(reader)
+
+    with of_steps.reading() as reader:
+        asked(reader)
+    of_steps.publish()
+    assert asked_afterwards(is_after_job=True) == 1
+    assert (len(table.asked), len(answers)) == (1, 1)
+    assert asked_afterwards() == 1  # whoever reads at any time keeps nothing beyond the reading
+    assert (len(table.asked), len(answers)) == (2, 2)
+
+    other = tmp_path / "of another process"
+    shutil.copy(of_steps.published, other)
+    os.replace(other, of_steps.published)
+    table.rows["a"] = 2
+    assert asked_afterwards(is_after_job=True) == 2
+
+
+def test_a_copy_that_is_replaced_while_it_is_opened_has_no_known_state(tmp_path, monkeypatch):
+    path = tmp_path / "perfreg.duckdb"
+    of_steps = Warehouse(path, lock_timeout_s=10, publish_every_s=3600)
+    with of_steps.writing():
+        pass
+    of_steps.publish()
+    attach = Instance.attach
+
+    def attach_and_replace(instance, published):
+        attach(instance, published)
+        other = tmp_path / "of another process"
+        shutil.copy(published, other)
+        os.replace(other, published)
+
+    with of_steps.reading() as reader:
+        assert reader.state is not None
+    monkeypatch.setattr(Instance, "attach", attach_and_replace)
+    with of_steps.reading() as reader:
+        assert reader.state is None
 
 
 def test_many_at_once_are_not_kept(warehouse):
