@@ -15,7 +15,8 @@ from perfreg_assets.model import freshness, settled
 from perfreg_assets.model.comparisons import Planned
 from perfreg_assets.model.freshness import Decided, Stage
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse.connection import Reader, State, Writer
+from perfreg_assets.warehouse.committed import State
+from perfreg_assets.warehouse.connection import Reader, Writer
 
 
 @dataclass(frozen=True)
