@@ -41,7 +41,7 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     is_alone = set(context.job_def.asset_layer.executable_asset_keys) == {context.asset_key}
     with watch.measure("warehouse"):
         warehouse.publish()
-    with warehouse.reading() as reader, watch.measure("report"):
+    with warehouse.reading(goes_on=True) as reader, watch.measure("report"):
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         changed = [] if is_alone else write_pages(reader, settings, most_s=MOST_S)
     if is_alone:

@@ -41,7 +41,7 @@ def bring_up_to_date(
     result = Upkeep()
     before: str | None = None
     for _ in range(_ROUNDS):
-        with warehouse.reading_caught_up(is_after_job=True) as reader:
+        with warehouse.reading_caught_up(goes_on=True) as reader:
             result.left = outstanding(reader, settings, with_waiting=with_waiting)
         if not result.left.keys or result.left.signature == before:
             break

@@ -275,13 +275,13 @@ class Warehouse:
         return is_behind and self._bring_on()
 
     @contextmanager
-    def reading_caught_up(self, *, is_after_job: bool = False) -> Iterator[Reader]:
+    def reading_caught_up(self, *, goes_on: bool = False) -> Iterator[Reader]:
         """`reading` for people and programs that may come first after an update: `catch_up` goes before it.
 
         Args:
-            is_after_job: as in `reading`.
+            goes_on: as in `reading`.
         """
-        with self.reading(is_after_job=is_after_job) as reader:
+        with self.reading(goes_on=goes_on) as reader:
             if not migrations.is_behind(reader.rows):
                 yield reader
                 return
@@ -304,14 +304,14 @@ class Warehouse:
         return True
 
     @contextmanager
-    def reading(self, *, is_after_job: bool = False) -> Iterator[Reader]:
+    def reading(self, *, goes_on: bool = False) -> Iterator[Reader]:
         """The published state at this moment; it does not change while the block runs.
 
         Within a job: the state as last written. No writer comes in between then, so load and leave.
 
         Args:
-            is_after_job: this process ran a job and looks at what came of it: of the state that the job published it
-                knows what the steps asked.
+            goes_on: with a job of this process that published what it wrote: what its steps asked of that state is
+                not asked again.
 
         Raises:
             Rejected: as `nothing_published`, WAREHOUSE_UNREADABLE (in the block too), within a job WAREHOUSE_LOCKED.
@@ -325,7 +325,7 @@ class Warehouse:
             return
         if not self.published.is_file():
             raise self.nothing_published()
-        attached = self._attached_again if self._publish_every_s or is_after_job else self._attached
+        attached = self._attached_again if self._publish_every_s or goes_on else self._attached
         with attached(self.published) as reader, self._damage_is_clear(self.published):
             yield reader
 

@@ -88,7 +88,7 @@ def test_who_ran_a_job_knows_of_what_it_published_what_its_steps_asked(tmp_path)
     with of_steps.reading() as reader:
         asked(reader)
     of_steps.publish()
-    assert asked_afterwards(is_after_job=True) == 1
+    assert asked_afterwards(goes_on=True) == 1
     assert (len(table.asked), len(answers)) == (1, 1)
     assert asked_afterwards() == 1  # whoever reads at any time keeps nothing beyond the reading
     assert (len(table.asked), len(answers)) == (2, 2)
@@ -97,7 +97,7 @@ def test_who_ran_a_job_knows_of_what_it_published_what_its_steps_asked(tmp_path)
     shutil.copy(of_steps.published, other)
     os.replace(other, of_steps.published)
     table.rows["a"] = 2
-    assert asked_afterwards(is_after_job=True) == 2
+    assert asked_afterwards(goes_on=True) == 2
 
 
 def test_a_copy_that_is_replaced_while_it_is_opened_has_no_known_state(tmp_path, monkeypatch):
