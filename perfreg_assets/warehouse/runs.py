@@ -61,6 +61,8 @@ _UPDATE = (
     + ", ".join(f'"{column}" = given."{column}"' for column in RUNS.columns if column not in _KEPT)
     + " FROM staged_rows AS given WHERE runs.run_id = given.run_id"
 )
+# Rows of folders that were refused. A run that was quarantined when its trace was read names that file.
+_WAS_REFUSED = "is_quarantined AND trace_file IS NULL"
 _INSERT = (
     f"INSERT INTO core.runs ({RUNS.stored_list}, run_no) "
     f"SELECT {RUNS.stored_list}, $next - 1 + row_number() OVER (ORDER BY registered_at, run_id) FROM staged_rows "
@@ -336,10 +338,7 @@ def dismiss(writer: Writer, run_ids: Collection[str]) -> None:
         require_run(writer, run_id)
     named = "run_id IN (SELECT unnest($ids::VARCHAR[]))"
     bound = {"ids": list(run_ids)}
-    # As in `forget_refused`: what names its trace was a run until that was read.
-    taken = (
-        f"SELECT run_id FROM core.runs WHERE {named} AND NOT (is_quarantined AND trace_file IS NULL) ORDER BY run_id"
-    )
+    taken = f"SELECT run_id FROM core.runs WHERE {named} AND NOT ({_WAS_REFUSED}) ORDER BY run_id"
     for (run_id,) in writer.rows(taken, bound):
         kept = f"{run_id} was taken in, and no run is deleted"
         raise ValueError(f"{kept}; `perfreg exclude {run_id}` takes it out of histories")
@@ -408,12 +407,10 @@ def forget_refused(writer: Writer, run_ids: Collection[str], taken: Sequence[Run
         kept: of what was refused just now.
     """
     writer.execute(
-        "DELETE FROM core.runs WHERE is_quarantined "
+        f"DELETE FROM core.runs WHERE {_WAS_REFUSED} "
         "AND (run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
         "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
-        # A run that was quarantined when its trace was read names that file: it is no folder that was refused.
-        "OR trace_file IS NULL "
-        "AND (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[]))) "
+        "OR (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[]))) "
         "AND run_id NOT IN (SELECT unnest($kept::VARCHAR[])) AND run_id NOT IN (SELECT run_id FROM core.reviews)",
         {
             "ids": sorted(run_ids),
