@@ -80,7 +80,8 @@ def screens_between(path: Iterable[PathStep], start_ns: int, end_ns: int) -> tup
 
 def explored_state_count(path: Iterable[PathStep]) -> int:
     """How many states of the app the path visited [thesis 4.1]."""
-    return len({one.state_hash for one in path})
+    seen = {state for one in path for state in (one.state_hash, one.state_hash_after)}
+    return len(seen - {None})
 
 
 @dataclass(frozen=True)

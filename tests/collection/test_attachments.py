@@ -111,6 +111,15 @@ def test_the_run_says_how_many_states_it_saw_and_on_which_device(folder, setting
     assert run.extra == {"path": {"0": {"screenshot": "shots/first.png"}}}
 
 
+def test_what_the_last_step_led_to_is_a_state_that_the_run_saw(folder, settings, warehouse):
+    document = json.loads(json.dumps(DOCUMENT))
+    document["path"][-1]["state_hash_after"] = "c"
+    (folder / "run.json").write_text(json.dumps(document))
+    register(folder, settings, warehouse)
+    with warehouse.reading() as reader:
+        assert reader.value("SELECT explored_state_count FROM marts.runs") == 3
+
+
 def test_links_and_special_files_stay_where_they_are_and_are_named(folder, settings, warehouse, tmp_path):
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.png").write_bytes(b"secret")
