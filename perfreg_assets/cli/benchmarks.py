@@ -112,7 +112,7 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
     each = {one.run.benchmark_run_id: len(one.scores) for one in found}  # a file that is given twice is one
     terminal.note(
         f"{len(new)} of {len(ids)} files are new, {how_many(sum(each.values()), 'result')}, {len(measured)} "
-        f"measured, {how_many(len(written), 'page')} written, in {time.perf_counter() - begin:.1f} s"
+        f"measured, {how_many(len(written), 'page')} written; taking them in took {time.perf_counter() - begin:.1f} s"
     )
     return rows
 
