@@ -751,7 +751,19 @@ def test_a_version_refused_before_the_latest_judged_one_came_is_not_named_as_new
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         writer.execute("UPDATE core.runs SET registered_at = ? WHERE run_id = 'q'", [last + timedelta(days=1)])
     told = run(*shown, warehouse=warehouse)
-    assert "not judged: com.example.shop 9.9; the status is that of versions before it, " in told.stderr
+    assert "not judged: com.example.shop 9.9; the status is that of other versions, " in told.stderr
+
+
+def test_a_version_refused_beside_the_latest_judged_one_is_not_called_newer(warehouse):
+    """Of the folders of one batch nothing tells which version a refused one comes after."""
+    refused = "'q' AS run_id, '0.1' AS version_name, true AS is_quarantined, 'wrong_type' AS reason_code"
+    like = f"SELECT * REPLACE ({refused}, $moment AS registered_at, {_NEXT_NUMBER})"
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        ((last,),) = writer.rows("SELECT max(registered_at) FROM core.runs")
+        insert = f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' LIMIT 1"
+        writer.execute(insert, {"moment": last + timedelta(milliseconds=1)})
+    told = run("verdicts", "--app", "com.example.shop", "--omega", "90", warehouse=warehouse)
+    assert "not judged: com.example.shop 0.1; the status is that of other versions, " in told.stderr
 
 
 def test_what_status_3_goes_by_is_said_beside_an_alarm_that_was_left_out(capsys):

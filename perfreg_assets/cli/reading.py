@@ -155,7 +155,8 @@ def _note_unjudged(
 ) -> None:
     """Versions after the last of their app that was judged: the exit status says nothing of them, and somebody who
     waits for a build may take it for the build's. Those at an app's beginning have no history to be judged by. Versions
-    of refused folders stand last whatever their place is: they are after it if they were given after it.
+    of refused folders stand last whatever their place is: they are named if they were given after it, and called newer
+    never, as in one batch nothing tells which came first.
 
     Args:
         given: see `warehouse.runs.versions_given`.
@@ -163,6 +164,7 @@ def _note_unjudged(
     from perfreg_assets.warehouse.version_verdicts import WHOLE
 
     named: list[str] = []
+    has_place: list[bool] = []
     for app, moments in given.items():
         own = [row for row in versions if row["app"] == app and row["axis"] == WHOLE]
         judged = [number for number, row in enumerate(own) if row["is_anomalous"] is not None]
@@ -170,11 +172,14 @@ def _note_unjudged(
             first, _ = moments[own[judged[-1]]["version_name"]]
             after = [row["version_name"] for row in own[judged[-1] + 1 :]]
             is_refused = {row["version_name"]: row["state"] == "quarantined" for row in own}
-            named += [f"{app} {name}" for name in after if not (is_refused[name] and moments[name][1] < first)]
+            told = [name for name in after if not (is_refused[name] and moments[name][1] < first)]
+            named += [f"{app} {name}" for name in told]
+            has_place += [not is_refused[name] for name in told]
     if named:
+        before = f"versions before {'it' if len(named) == 1 else 'them'}" if all(has_place) else "other versions"
         terminal.note(
-            f"not judged: {terminal.listed(named[-_REASONS_TOLD:], len(named))}; the status is that of versions before "
-            f"{'it' if len(named) == 1 else 'them'}, --app-version asks about one alone"
+            f"not judged: {terminal.listed(named[-_REASONS_TOLD:], len(named))}; the status is that of {before}, "
+            "--app-version asks about one alone"
         )
 
 
