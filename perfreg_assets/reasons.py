@@ -236,6 +236,10 @@ class Reason(StrEnum):
 
     # ---- worth a look ----------------------------------------------------------------------------
     TIME_LIMIT_MISSED = "time_limit_missed", "The exploration took longer than its time limit."
+    DATED_AHEAD = (
+        "dated_ahead",
+        "The run is said to have begun after it was taken in; correct started_at: exclude it, give it again, include it.",
+    )
     NOT_CHECKED = "not_checked", "The trace was not looked at yet; materialise the run's version."
     LEFTOVER_ON_DEVICE = "leftover_on_device", "A file is still on the device; run `perfreg collect --sweep`."
 

@@ -280,6 +280,20 @@ def test_runs_that_were_given_again_and_are_excluded_are_named(warehouse, capsys
     assert capsys.readouterr().err == ""
 
 
+def test_runs_that_are_dated_in_the_future_are_named(warehouse, capsys):
+    settings = Settings(warehouse=warehouse)
+    with Warehouse.of(settings).writing() as writer:
+        ids = sorted(run_id for (run_id,) in writer.rows("SELECT run_id FROM core.runs WHERE NOT is_quarantined"))[:2]
+        writer.execute("UPDATE core.runs SET started_at = '2126-11-20T09:00:00Z' WHERE run_id = ?", [ids[0]])
+    reading.show_verdicts(settings, set(ids))
+    named = f"dated in the future (2126-11-20 09:00 UTC), and until then later than all others: {ids[0]}; "
+    assert named in capsys.readouterr().err
+    with Warehouse.of(settings).writing() as writer:
+        runs.exclude(writer, ids[0], "its clock was ahead")
+    reading.show_verdicts(settings, set(ids))
+    assert "dated in the future" not in capsys.readouterr().err
+
+
 def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         run_id = reader.value("SELECT run_id FROM marts.runs ORDER BY run_id LIMIT 1")

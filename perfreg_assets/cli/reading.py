@@ -270,6 +270,7 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     with Warehouse.of(settings).reading_caught_up() as reader:
         rows = _verdict_rows(reader, series=RUN_LEVEL, run_ids=run_ids)
         excluded = sorted(runs.excluded(reader, run_ids))
+        ahead = runs.dated_in_future(reader, run_ids)
         of_runs = {(row["app"], row["version_name"]) for row in rows}
         versions = [
             row
@@ -282,6 +283,12 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
         terminal.note(
             f"excluded, and in no history: {terminal.listed(excluded[:_NAMED], len(excluded))}; "
             "`perfreg include RUN_ID` lets a run count"
+        )
+    if ahead:
+        named = terminal.listed([run_id for run_id, _ in ahead[:_NAMED]], len(ahead))
+        terminal.note(
+            f"dated in the future ({ahead[0][1]:%Y-%m-%d %H:%M} UTC), and until then later than all others: {named}; "
+            "`perfreg exclude RUN_ID`, give it again with the right started_at (--started-at), `perfreg include RUN_ID`"
         )
     terminal.say()
     terminal.say(answer([row for row in rows if row["is_counted"]], versions))

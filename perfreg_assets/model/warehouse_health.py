@@ -7,7 +7,7 @@ from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
 from perfreg_assets.model.trace_places import found_again
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, earlier_published_beside
-from perfreg_assets.warehouse import examining, migrations
+from perfreg_assets.warehouse import examining, migrations, runs
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.examining import Condition
@@ -34,6 +34,7 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
         if published.version == migrations.latest_version():
             found.append(guarded("traces noted as gone", lambda: _found_again(warehouse, settings)))
             found.append(guarded("registered folders", lambda: registered_folders(warehouse, settings)))
+            found.append(guarded("dates of runs", lambda: _dates(warehouse)))
     return found
 
 
@@ -170,6 +171,23 @@ def _found_again(warehouse: Warehouse, settings: Settings) -> Finding:
         told = f"{len(found)} of {count} are where they are kept, such as {found[0]}"
         return Finding(check, NOTICE, told, "note them as there: they are read again where that is due", note)
     return Finding(check, OK, f"{count}, and none is where it was kept")
+
+
+def _dates(warehouse: Warehouse) -> Finding:
+    """Of runs in the future: every history begins with them, and their version is the latest where none has a code."""
+    with warehouse.reading() as reader:
+        ahead = runs.dated_in_future(reader)
+    if not ahead:
+        return Finding("dates of runs", OK, "none is in the future")
+    run_id, started_at = ahead[0]
+    told = f"{how_many(len(ahead), 'run')} {'is' if len(ahead) == 1 else 'are'} dated in the future, such as {run_id}"
+    return Finding(
+        "dates of runs",
+        NOTICE,
+        f"{told}: {started_at:%Y-%m-%d %H:%M} UTC",
+        f"`perfreg exclude {run_id}`, give it again with the right started_at (of a bare trace: `perfreg import "
+        f"--started-at`), `perfreg include {run_id}`",
+    )
 
 
 def _again(warehouse: Warehouse, done: str) -> str:

@@ -293,6 +293,18 @@ def newest(reader: Reader, count: int) -> list[str]:
     return [run_id for run_id, _ in found]
 
 
+def dated_in_future(reader: Reader, run_ids: Iterable[str] | None = None) -> list[tuple[str, datetime]]:
+    """(run_id, started_at) of runs (None: of all) that begin later than now, the latest first: until then no other is
+    later than they. Excluded ones, which are in no history, are left out."""
+    of_runs = "" if run_ids is None else f"AND {run_conditions.of(reader, run_ids)} "
+    found = reader.rows(
+        "SELECT run_id, epoch_us(started_at) FROM core.runs "
+        f"WHERE started_at > now() AND NOT is_quarantined AND NOT is_excluded {of_runs}"
+        "ORDER BY started_at DESC, run_id DESC"
+    )
+    return [(run_id, of_epoch_us(started_us)) for run_id, started_us in found]
+
+
 def excluded(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     """Those of some runs that somebody excluded."""
     of_runs = run_conditions.of(reader, run_ids)

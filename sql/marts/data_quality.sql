@@ -23,6 +23,13 @@ FROM (
         format('The exploration took {:.1f} s, the time limit is {:.1f} s.', (exploration_end_ns - exploration_start_ns) / 1e9, time_limit_s), false
     FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s AND scenario IS NULL -- a script ends when it is done
     UNION ALL
+    SELECT run_id, run_no, 'run', NULL, 'dated_ahead',
+        format(
+            'The run is said to have begun {:,.0f} hours after it was taken in: a clock was ahead, or the zone is another. Histories and the order of versions go by it.',
+            date_diff('minute', registered_at, started_at) / 60
+        ), false
+    FROM core.runs WHERE started_at > registered_at + INTERVAL 1 HOUR AND NOT is_quarantined -- clocks differ by minutes
+    UNION ALL
     SELECT run_id, run_no, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete
     UNION ALL

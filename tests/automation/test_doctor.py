@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import dagster as dg
@@ -115,6 +116,26 @@ def test_a_file_that_lies_in_the_inbox_is_told(settings):
     row = examined(settings)["folders in the inbox"]
     assert (row["state"], row["detail"]) == ("notice", "0; 1 file in no folder, such as shop.perfetto-trace")
     assert "perfreg import" in row["advice"]
+
+
+def test_runs_that_are_dated_in_the_future_are_told(settings):
+    """Until then they are the latest: each history begins with them."""
+    taken = """
+    INSERT INTO core.runs BY NAME SELECT $1 AS run_id, $1 AS folder_name, '' AS content_hash, 'app' AS app,
+        '1' AS version_name, 'c' AS config_hash, false AS is_quarantined, $2 AS started_at, now() AS registered_at
+    """
+    with Warehouse.of(settings).writing() as writer:
+        for run_id, started_at in (("now", datetime.now(UTC)), ("ahead", datetime(2126, 11, 20, 9, tzinfo=UTC))):
+            writer.execute(taken, [run_id, started_at])
+    row = examined(settings)["dates of runs"]
+    assert (row["state"], row["detail"]) == (
+        "notice",
+        "1 run is dated in the future, such as ahead: 2126-11-20 09:00 UTC",
+    )
+    assert "`perfreg exclude ahead`" in row["advice"]
+    with Warehouse.of(settings).writing() as writer:
+        writer.execute("UPDATE core.runs SET is_excluded = true WHERE run_id = 'ahead'")
+    assert examined(settings)["dates of runs"]["state"] == "ok"
 
 
 @pytest.mark.parametrize(("name", "earlier"), [("perfreg", "perfreg.read"), ("perfreg.db", "perfreg.read.db")])

@@ -245,6 +245,19 @@ def test_a_script_has_no_time_limit_to_miss(sample_copy: Warehouse) -> None:
         assert writer.value(late) == 0
 
 
+def test_a_run_that_is_dated_after_it_was_taken_in_is_named(sample_copy: Warehouse) -> None:
+    """A device's clock was ahead: until then no run is later, and every history begins with it."""
+    named = "SELECT run_id, is_blocking, detail FROM marts.data_quality WHERE reason_code = 'dated_ahead'"
+    with sample_copy.writing() as writer:
+        assert writer.rows(named) == []
+        later = "UPDATE core.runs SET started_at = registered_at + INTERVAL {} WHERE run_id = {}"
+        writer.execute(later.format("30 MINUTE", "'notes-0002'"))
+        writer.execute(later.format("400 DAY", "'notes-0001'"))
+        ((run_id, is_blocking, detail),) = writer.rows(named)
+    assert (run_id, is_blocking) == ("notes-0001", False)
+    assert detail.startswith("The run is said to have begun 9,600 hours after it was taken in")
+
+
 def test_data_quality_names_every_bad_run(sample: Warehouse) -> None:
     with sample.reading() as reader:
         found = dict(reader.rows("SELECT reason_code, count(*) FROM marts.data_quality GROUP BY reason_code"))
