@@ -292,6 +292,44 @@ def test_a_profile_can_be_put_on_a_run_whose_own_is_a_stub(ingested):
     assert {row["run_id"]: row["mah"] for row in rows} == pytest.approx({"p7-1": cores, "p7-2": cores})
 
 
+def test_a_given_profile_that_is_known_to_be_a_sibling_chips_is_told_as_that(ingested):
+    """Neighbouring generations share most of their tables: such a file may fit all the same."""
+    by_name = Path(__file__).parents[1] / "power_profiles"
+    for name, doubt in (
+        ("oriole.xml", "it has other frequencies than cheetah's cores, by the profile known of it"),
+        ("cheetah.xml", None),
+        ("lynx.xml", None),  # of its chip
+    ):
+        told = run("energy", "p7-1", "--profile", by_name / name, "--format", "json", warehouse=ingested)
+        profile = json.loads(told.stdout)["profile"]
+        assert profile["doubt"] == doubt
+        is_said = f"perhaps another chip's: {doubt}" in told.stderr or "of another device" in told.stderr
+        assert is_said is (doubt is not None)
+
+
+@pytest.mark.parametrize(
+    ("device", "doubt"),
+    [
+        ("raven", "it has other frequencies than raven's cores, by the profile of bluejay, of its chip"),
+        ("husky", "it is the profile known of cheetah, nothing is known of husky"),
+        (None, None),
+        ("cheetah", None),
+    ],
+)
+def test_what_nothing_is_known_of_is_told_by_whose_profile_was_given(ingested, tmp_path, device, doubt):
+    """A newer chip's tables have all frequencies of an older one."""
+    warehouse = tmp_path / "perfreg.duckdb"
+    shutil.copy(ingested, warehouse)
+    shutil.copytree(ingested.with_suffix(".data"), warehouse.with_suffix(".data"))
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute("UPDATE core.energy_runs SET device_name = ? WHERE run_id = 'p7-1'", [device])
+    cheetah = Path(__file__).parents[1] / "power_profiles" / "cheetah.xml"
+    told = run("energy", "p7-1", "--profile", cheetah, "--format", "json", warehouse=warehouse)
+    profile = json.loads(told.stdout)["profile"]
+    assert (profile["is_foreign"], profile["doubt"]) == (False, doubt)
+    assert (f"perhaps another chip's: {doubt}" in told.stderr) is (doubt is not None)
+
+
 def test_by_a_given_profile_nothing_is_told_that_another_one_estimated_and_all_that_was_measured(ingested):
     curve = DATA / "measured-curves" / "freqbench__gs201.csv"
     own, given = (

@@ -66,15 +66,17 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
 
     An estimate by the device's power profile, unless the source is `rail`: what the device measured itself."""
     from perfreg_assets.model.energies import report
+    from perfreg_assets.model.profile_shelf import doubt_of
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_run
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         require_run(reader, run_id)
-        volts = settings_table.in_force(reader, settings).nominal_voltage_v
-        other = _read(profile_path, volts) if profile_path else None
+        in_force = settings_table.in_force(reader, settings)
+        other = _read(profile_path, in_force.nominal_voltage_v) if profile_path else None
         found = report(reader, run_id, other)
+        doubt = doubt_of(reader, in_force, other, found.state.device_name) if other else found.state.profile_doubt
     rows = [
         {
             "run_id": run_id,
@@ -85,7 +87,7 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
         for one in found.costs
     ]
     if form == "json":
-        terminal.show_object(_as_object(run_id, rows, found, other))
+        terminal.show_object(_as_object(run_id, rows, found, other, doubt))
     elif form == "csv":
         terminal.show(rows, _CSV, form)
     else:
@@ -95,7 +97,7 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
         if any(one.source == "time_in_state" for one in found.costs):
             terminal.note(f"{run_id}: cpu_core is an upper bound: all cores at their frequencies, busy or not")
     else:
-        terminal.note(_told_by(found, profile_path.name if profile_path else None))
+        terminal.note(_told_by(found, profile_path.name if profile_path else None, doubt))
     for one in found.partly_measured:
         terminal.note(
             f"{run_id}: {one.component} has no figure for the whole run: its counter is known in {one.known_count} of "
@@ -115,7 +117,9 @@ def _has_no_estimate(found: Report, other: PowerProfile | None) -> bool:
     return found.state.reason is not None and (other is None or found.fit is None)
 
 
-def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: PowerProfile | None) -> dict[str, Any]:
+def _as_object(
+    run_id: str, rows: list[dict[str, Any]], found: Report, other: PowerProfile | None, doubt: str | None
+) -> dict[str, Any]:
     state, fit = found.state, found.fit
     has_none = _has_no_estimate(found, other)
     return {
@@ -130,7 +134,7 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
             "is_foreign": (fit.is_foreign if fit else None) if other else state.is_foreign_profile,
             "fit_ratio": (fit.fit_ratio if fit else None) if other else state.fit_ratio,
             "outside_ratio": (fit.outside_ratio if fit else None) if other else state.outside_ratio,
-            "doubt": None if other else state.profile_doubt,
+            "doubt": doubt,
         },
         "late_ratio": state.late_ratio,
         "reason_code": state.reason_code if has_none else None,
@@ -181,8 +185,12 @@ def _fit_told(fit: Fit | None, of_samples: float | None) -> list[str]:
     return [f"its tables have {100 * of_samples:.0f} % of the samples of the cores' frequencies"]
 
 
-def _told_by(found: Report, given: str | None) -> str:
-    """One line: by what it was estimated, the profile of the given file or the run's own, and how good that is."""
+def _told_by(found: Report, given: str | None, doubt: str | None) -> str:
+    """One line: by what it was estimated, the profile of the given file or the run's own, and how good that is.
+
+    Args:
+        doubt: why the profile may be of another chip.
+    """
     from perfreg_assets.methods.power_doubts import power_doubts
 
     state, fit = found.state, found.fit
@@ -190,8 +198,8 @@ def _told_by(found: Report, given: str | None) -> str:
     if fit.is_foreign if fit else state.is_foreign_profile:
         parts.append("of another device, no more than a guess")
         parts += _fit_told(fit, state.fit_ratio)
-    if state.profile_doubt and not given:
-        parts.append(f"perhaps another chip's: {state.profile_doubt}")
+    elif doubt:
+        parts.append(f"perhaps another chip's: {doubt}")
     parts += power_doubts(state.late_ratio, fit.outside_ratio if fit else state.outside_ratio)
     if not state.has_idle_states:
         parts.append("without idle states, so what cores took awake without a thread is missing")

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from perfreg_assets import bundled
-from perfreg_assets.methods.power_profile import PowerProfile, same_values
+from perfreg_assets.methods.power_profile import PowerProfile, same_frequencies, same_values
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.chips import of_same_chip
 from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.traces.profile_choice import BUNDLED, SETTING, WAREHOUSE, Offered, Profiles
 from perfreg_assets.warehouse import power_profiles
@@ -139,6 +140,31 @@ def of_device(reader: Reader | None, settings: Settings, device: str) -> tuple[P
     profile = parse_profile(offered.content, offered.name, nominal_voltage_v=settings.nominal_voltage_v)
     origin = power_profiles.ADDED if offered.origin == WAREHOUSE else power_profiles.BUNDLED
     return profile, offered.content, offered.name, origin
+
+
+def doubt_of(reader: Reader, settings: Settings, profile: PowerProfile, device: str | None) -> str | None:
+    """Why a profile that somebody puts on a device's run is perhaps another chip's, though it may fit: neighbouring
+    generations share frequencies. None where nothing speaks for that.
+
+    Args:
+        settings: those in force.
+        device: code name by the trace; None where it does not tell.
+    """
+    if device is None or profile.source != "profile" or not profile.has_frequencies:
+        return None
+    volts = settings.nominal_voltage_v
+    known = {
+        name: parse_profile(one.content, one.name, nominal_voltage_v=volts)
+        for name, one in {**installed(), **load(reader, settings).added}.items()
+    }
+    for name in (device, *sorted(of_same_chip(device) - {device})):
+        beside = known.get(name)
+        if beside is not None and beside.source == "profile" and beside.has_frequencies:
+            of = "the profile known of it" if name == device else f"the profile of {name}, of its chip"
+            is_same = same_frequencies(profile, beside)
+            return None if is_same else f"it has other frequencies than {device}'s cores, by {of}"
+    theirs = next((name for name, one in known.items() if one.profile_id == profile.profile_id), None)
+    return None if theirs is None else f"it is the profile known of {theirs}, nothing is known of {device}"
 
 
 @dataclass(frozen=True)
