@@ -26,7 +26,7 @@ FROM (
     SELECT run_id, run_no, 'run', NULL, 'dated_ahead',
         format(
             'The run is said to have begun {:,.0f} hours after it was taken in: a clock was ahead, or the zone is another. Histories and the order of versions go by it.',
-            date_diff('minute', registered_at, started_at) / 60
+            epoch(started_at - registered_at) / 3600
         ), false
     FROM core.runs WHERE started_at > registered_at + INTERVAL 1 HOUR AND NOT is_quarantined -- clocks differ by minutes
     UNION ALL
