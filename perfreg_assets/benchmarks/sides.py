@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -18,7 +16,8 @@ from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
-from perfreg_assets.warehouse.benchmark_sides import entries, key_of, place_of, without_result
+from perfreg_assets.warehouse.benchmark_flags import Flags, texts_of
+from perfreg_assets.warehouse.benchmark_sides import OfVersion, of_rows, place_of, without_result
 from perfreg_assets.warehouse.connection import Reader
 
 
@@ -34,18 +33,6 @@ class Selection:
     version_name: str | None = None
     variant: str | None = None
     device: str | None = None
-
-
-Flags = Mapping[str, set[str]]
-"""Benchmark → the flags of a virtual machine that it ran under, one text each, where its files say."""
-
-
-@dataclass(frozen=True)
-class OfVersion:
-    """A version, or one of its variants."""
-
-    entries: list[Entry]
-    flags: Flags
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
                 continue
             for one in in_area(read.results, origin):
                 parts.setdefault(one.name, []).append(one)
-                flags.setdefault(one.name, set()).update(_flags(read.environment.get("jvmArgs")))
+                flags.setdefault(one.name, set()).update(texts_of(read.environment.get("jvmArgs")))
             nothing |= {one.name: one for one in read.invalid}
     found = [_entry(of_one, with_inadequate) for of_one in parts.values()]
     found += [
@@ -88,24 +75,6 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
         if one.name not in parts
     ]
     return OfFiles(found, flags, known, copies)
-
-
-def _flags(told: object) -> list[str]:
-    """What a file says of them as one text; nothing where it says nothing."""
-    if told is None:
-        return []
-    return [" ".join(map(str, told)) if isinstance(told, list) else str(told)]
-
-
-def under_other_flags(a: Flags, b: Flags) -> Counter[tuple[str, str]]:
-    """(flags in A, flags in B) → how many benchmarks ran under these, other ones on a side than on the other, or under
-    several on one."""
-    both = ((a[name], b[name]) for name in a if a[name] and b.get(name))
-    return Counter((_told(one), _told(other)) for one, other in both if len(one | other) > 1)
-
-
-def _told(flags: set[str]) -> str:
-    return " and ".join(one or "none" for one in sorted(flags, reverse=True))
 
 
 def _entry(parts: Sequence[Result], with_inadequate: bool) -> Entry:
@@ -158,21 +127,8 @@ def of_warehouse(
     names_of_place = ("device", "runner") if is_variants else ("device", "variant", "runner")
     is_one_place = len({place_of(row, names_of_place) for rows in sides for row in rows}) <= 1
     told_by = () if is_one_place else names_of_place
-    first, second = (
-        OfVersion(
-            entries(reader, rows, told_by=told_by, with_inadequate=with_inadequate), _flags_of_rows(rows, told_by)
-        )
-        for rows in sides
-    )
+    first, second = (of_rows(reader, rows, told_by=told_by, with_inadequate=with_inadequate) for rows in sides)
     return first, second
-
-
-def _flags_of_rows(rows: Iterable[dict[str, Any]], told_by: Sequence[str]) -> Flags:
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        told = json.loads(row["jvm_args"] or "null")
-        found.setdefault(key_of(row, told_by), set()).update(_flags(told))
-    return found
 
 
 def _app(known: Sequence[dict[str, Any]], app: str | None) -> str:

@@ -20,8 +20,8 @@ from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from perfreg_assets.benchmarks.sides import Flags
     from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
+    from perfreg_assets.warehouse.benchmark_flags import Flags
 
 
 @command("compare", example="perfreg bench compare 1.4.0 1.5.0 --app com.rig.shop", group=bench, begins_anew=True)
@@ -103,12 +103,10 @@ def _sides(
 
 
 def _note_flags(a: Flags, b: Flags) -> None:
-    from perfreg_assets.benchmarks.sides import under_other_flags
+    from perfreg_assets.warehouse.benchmark_flags import told_other
 
-    for (of_a, of_b), count in under_other_flags(a, b).most_common():
-        terminal.note(
-            f"{how_many(count, 'benchmark')} ran under other flags of the virtual machine: A {of_a}, B {of_b}"
-        )
+    for line in told_other(a, b, ("A", "B")):
+        terminal.note(line)
 
 
 _TEST_CSV = (

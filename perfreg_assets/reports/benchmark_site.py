@@ -15,10 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.methods.benchmark_comparison import Comparison
 from perfreg_assets.methods.benchmark_words import caveats
 from perfreg_assets.reports import benchmark_forest as forest
-from perfreg_assets.reports.benchmark_beside import beside_before
+from perfreg_assets.reports.benchmark_beside import Beside, beside_before
 from perfreg_assets.reports.benchmark_data import BENCHMARKS, VERSIONS, FamilyView, family_view
 from perfreg_assets.reports.benchmark_drawing import draw_trend
 from perfreg_assets.reports.files import digest, write
@@ -145,7 +144,8 @@ def _overview(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return render("benchmarks.html.j2", {"root": "", "page": "benchmarks", "rows": listed})
 
 
-def _family_page(view: FamilyView, comparison: Comparison | None) -> str:
+def _family_page(view: FamilyView, beside: Beside | None) -> str:
+    comparison = beside.comparison if beside is not None else None
     shown = sorted(view.trends, key=lambda one: -abs(one.speed_change))[:BENCHMARKS]
     shown.sort(key=lambda one: (one.area, one.name))
     return render(
@@ -158,7 +158,7 @@ def _family_page(view: FamilyView, comparison: Comparison | None) -> str:
             "hidden": len(view.trends) - len(shown),
             "comparison": comparison,
             "forest": forest.draw_forest(comparison) if comparison is not None else None,
-            "caveats": caveats(comparison) if comparison is not None else [],
+            "caveats": [*beside.other_flags, *caveats(beside.comparison)] if beside is not None else [],
             "implausible": [one.key for one in comparison.tests if one.is_implausible] if comparison else [],
             "excluded": Counter(reason for _, reason in comparison.excluded) if comparison else {},
             "files_excluded": Counter(reason for _, reason in comparison.files_excluded) if comparison else {},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,34 @@ from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse.benchmark_flags import Flags, texts_of
 from perfreg_assets.warehouse.benchmarks import Family
 from perfreg_assets.warehouse.connection import Reader
 
 
-def of_family(reader: Reader, family: Family, version_name: str) -> list[Entry]:
-    """Entries of a version, as measured on the family's device, in its variant, by its runner."""
+@dataclass(frozen=True)
+class OfVersion:
+    """A version, or one of its variants."""
+
+    entries: list[Entry]
+    flags: Flags
+
+
+def of_family(reader: Reader, family: Family, version_name: str) -> OfVersion:
+    """A version, as measured on the family's device, in its variant, by its runner."""
     place = {"variant": family.variant, "device": family.device, "runner": family.runner}
     rows = table.side(reader, family.app, version_name, **place)
-    return entries(reader, rows, with_inadequate=False)
+    return of_rows(reader, rows, with_inadequate=False)
+
+
+def of_rows(
+    reader: Reader, rows: Sequence[dict[str, Any]], *, told_by: Sequence[str] = (), with_inadequate: bool
+) -> OfVersion:
+    """What rows of `benchmarks.side` are of, see `entries`."""
+    flags: dict[str, set[str]] = {}
+    for row in rows:
+        flags.setdefault(key_of(row, told_by), set()).update(texts_of(json.loads(row["jvm_args"] or "null")))
+    return OfVersion(entries(reader, rows, told_by=told_by, with_inadequate=with_inadequate), flags)
 
 
 def entries(

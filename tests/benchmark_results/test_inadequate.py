@@ -44,7 +44,7 @@ def view_of(warehouse):
 
 def beside(warehouse):
     with warehouse.reading() as reader:
-        return beside_before(reader, view_of(warehouse), change_minimum=0.05)
+        return beside_before(reader, view_of(warehouse), change_minimum=0.05).comparison
 
 
 def compared(warehouse, a, b, *, with_inadequate=False):

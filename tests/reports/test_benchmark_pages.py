@@ -29,8 +29,12 @@ def settings(tmp_path):
     return Settings(warehouse=tmp_path / "perfreg.duckdb")
 
 
-def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9, judged=True):
-    """Versions of two benchmarks, the last of which makes one slower."""
+def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9, judged=True, flags=None):
+    """Versions of two benchmarks, the last of which makes one slower.
+
+    Args:
+        flags: version → those of the virtual machine; of others nothing says them.
+    """
     random = np.random.default_rng(0)
     found = []
     for version in range(1, versions + 1):
@@ -39,8 +43,9 @@ def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9, 
             now = level * (slow if version == versions and name == "sort" else 1.0)
             raw = [(now * np.exp(random.normal(0, 0.01, iterations))).tolist() for _ in range(launches)]
             metric = {"score": now, "scoreUnit": "us/op", "rawData": raw}
+            told = {"jvmArgs": flags[version]} if flags and version in flags else {}
             entries.append(
-                {"jmhVersion": "1", "benchmark": f"com.x.Bench.{name}", "mode": "avgt", "primaryMetric": metric}
+                {"jmhVersion": "1", "benchmark": f"com.x.Bench.{name}", "mode": "avgt", **told, "primaryMetric": metric}
             )
         path = settings.warehouse.parent / f"{app}-{version}.json"
         path.write_text(json.dumps(entries))
@@ -110,6 +115,18 @@ def test_the_page_says_of_the_last_two_versions_what_comparing_them_says(setting
     assert text.count('class="interval slower"') == sum(one.verdict == "slower" for one in rows) > 0
     assert "One launch: noise between launches is not in the intervals, so they are too narrow." in text
     assert "Nothing tells the noise" not in text
+
+
+def test_the_page_says_where_the_last_two_versions_ran_under_other_flags(settings):
+    """-Xint beside -Xmx1g read as a slower version: `perfreg bench compare` says it of the same two."""
+    fill(settings, versions=3, flags={1: ["-Xmx2g"], 2: ["-Xmx1g"], 3: ["-Xint", "<b>"]})
+    said = "2 benchmarks ran under other flags of the virtual machine: 2.0 -Xmx1g, 3.0 -Xint &lt;b&gt;"
+    assert said in one_page(settings)
+
+
+def test_of_the_same_flags_and_of_none_that_are_known_the_page_says_nothing(settings):
+    fill(settings, versions=3, flags={1: ["-Xint"], 3: ["-Xmx1g"]})
+    assert "flags of the virtual machine" not in one_page(settings)
 
 
 def test_what_was_measured_once_is_said_to_tell_no_noise(settings):
