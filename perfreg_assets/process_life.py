@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 _GONE = ("Z", "X")  # ended, and not asked for its status yet
+_STARTED = 19
+"""Place in `stat_fields` of the start."""
 _SIGNED = re.compile(r".+\.([0-9a-f]{8})\.(\d+)\.part")
 _SLACK_S = 2.0
 """Start times are told in hundredths of a second since a boot whose time is told in whole ones."""
@@ -35,9 +37,19 @@ def is_alive(pid: int, *, since: float | None = None, booted: float | None = Non
         fields = stat_fields(pid)
         if fields[0] in _GONE:
             return False
-        started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        started_s = int(fields[_STARTED]) / os.sysconf("SC_CLK_TCK")
         return since is None or (booted_at() if booted is None else booted) + started_s <= since + _SLACK_S
     return True
+
+
+def started_ticks(pid: int) -> int | None:
+    """When a process was started, counted since its machine was: no clock that is set changes it. None where none runs
+    under this number, or the machine does not tell (no Linux)."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = stat_fields(pid)
+        if fields[0] not in _GONE:
+            return int(fields[_STARTED])
+    return None
 
 
 def members(group: int) -> set[int] | None:

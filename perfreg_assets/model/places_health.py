@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding
-from perfreg_assets.process_life import is_alive, signature, signer
+from perfreg_assets.process_life import is_alive, signature, signer, started_ticks
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.wasm_files import cache_folders
 from perfreg_assets.warehouse.lock import dead_holder, forget_holder
@@ -23,6 +23,7 @@ FREE_BYTES_MIN = 64 << 20
 """Below this a publish, a run's trace or Dagster's records may find no room."""
 FREE_BYTES_FEW = 1 << 30
 _SCRATCH = re.compile(r"\.part-(\d+)$|\.(\d+)\.part$")
+_STARTED = re.compile(r"\.(\d+)\.[0-9a-f]{8}\.\d+\.part$")
 _UNSIGNED = re.compile(r"(perfreg-(read|trace|file|worker|data|ui|numba)-.+|\.(creating|restoring)-.+)$")
 _QUIET_UNSIGNED_S = 86_400.0
 
@@ -95,7 +96,9 @@ def _scratch(settings: Settings) -> Finding:
 @contextmanager
 def signed_scratch(beginning: str) -> Iterator[Path]:
     """A folder in the temporary folder, for the block; its name says whose it is, for `remove_dead_scratch`."""
-    with tempfile.TemporaryDirectory(prefix=beginning, suffix=signature()) as folder:
+    started = started_ticks(os.getpid())
+    suffix = signature() if started is None else f".{started}{signature()}"
+    with tempfile.TemporaryDirectory(prefix=beginning, suffix=suffix) as folder:
         yield Path(folder)
 
 
@@ -107,14 +110,16 @@ def remove_dead_scratch(beginning: str) -> None:
 
 
 def _is_of_dead_neighbour(entry: os.DirEntry[str]) -> bool:
+    """Containers give the same few numbers again: a process with another start did not sign it."""
     is_here, pid = signer(entry.name) or (False, 0)
-    if not is_here:
+    started = _STARTED.search(entry.name)
+    if not is_here or started is None:
         return False
     try:
         facts = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return facts.st_uid == os.geteuid() and not is_alive(pid, since=facts.st_mtime)
+    return facts.st_uid == os.geteuid() and started_ticks(pid) != int(started[1])
 
 
 def _leftovers(settings: Settings) -> Iterator[Path]:
