@@ -80,7 +80,6 @@ class Exploration:
     after: State | None = None
     """What the last action led to; None where the explorer did not see it."""
     problems: tuple[ExplorerProblem, ...] = ()
-    is_exhausted: bool = False
     notes: tuple[str, ...] = ()
     """What a reader should know: dropped lines, unreadable screens, …"""
 

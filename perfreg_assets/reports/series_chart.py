@@ -19,7 +19,6 @@ FAINTEST, DARKENING = 0.08, 0.32
 """Opacity of a window of no confidence, and what full confidence adds."""
 RUN_KEY, BARYCENTER_KEY, WINDOW_KEY, UNEXAMINED_KEY = "this run", "barycenter", "suspicious", "not examined"
 """What a picture's legend calls what it shows."""
-BAND_LABEL = "history, 10–90 %"
 
 
 @dataclass(frozen=True, slots=True)

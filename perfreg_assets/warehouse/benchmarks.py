@@ -438,23 +438,19 @@ def states(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Family:
-    """Benchmark results that can be compared with each other: `count` files, the latest of version `version_name`."""
+    """Where benchmark results are measured that can be compared with each other."""
 
     app: str
     device: str
     variant: str
     runner: str
-    count: int
-    version_name: str
-    started_at: datetime
 
 
 def families(reader: Reader) -> list[Family]:
     """All of them, those measured last first."""
     rows = reader.rows(
-        "SELECT app, device, variant, runner, count(*), arg_max(version_name, started_at), max(started_at) AS latest "
-        "FROM core.benchmark_runs GROUP BY app, device, variant, runner "
-        "ORDER BY latest DESC, app, device, variant, runner"
+        "SELECT app, device, variant, runner FROM core.benchmark_runs GROUP BY app, device, variant, runner "
+        "ORDER BY max(started_at) DESC, app, device, variant, runner"
     )
     return [Family(*row) for row in rows]
 
@@ -592,8 +588,4 @@ def family_of(reader: Reader, partition_key: str) -> Family | None:
         [partition_key],
     )
     place = rows[0][0]
-    if place is None:
-        return None
-    return next(
-        (one for one in families(reader) if (one.app, one.device, one.variant, one.runner) == tuple(place)), None
-    )
+    return None if place is None else Family(*place)
