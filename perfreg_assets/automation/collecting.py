@@ -12,6 +12,7 @@ import dagster as dg
 
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.reading import MAX_RUNTIME_TAG
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.partitions import DIMENSION, to_key
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 _OP = "collect_session"
 _WAITS_S = {"busy_wait_s": 3600.0, "absent_wait_s": 600.0}
 """A build is asked for once, so a run does not give up where somebody uses the device by hand or it is plugged in
-again. It waits in one of Dagster's few places for runs, and with its session within dagster.yaml's bound for a run."""
+again. It waits in one of Dagster's few places for runs."""
+_REST_S = 3600.0
+"""So long a run may take for all but what it waits for and explores: to cool down, install, fetch."""
 
 COLLECTIONS = dg.AssetSpec(
     "collections",
@@ -97,6 +100,14 @@ def collect_jobs(serials: Iterable[str]) -> list[dg.JobDefinition]:
 def session_run_config(config: dict[str, Any]) -> dict[str, Any]:
     """Run config of a collect job, whichever device it is of."""
     return {"ops": {_OP: {"config": config}}}
+
+
+def session_tags(config: dict[str, Any]) -> dict[str, str]:
+    """How long Dagster lets the run of a session go on: by its own limits, which may be beyond what dagster.yaml gives
+    any run."""
+    session = CollectConfig(**config).to_collection(None)
+    longest_s = session.busy_wait_s + session.absent_wait_s + session.time_limit_s + _REST_S
+    return {MAX_RUNTIME_TAG: str(round(longest_s))}
 
 
 def job_name(serial: str | None) -> str:

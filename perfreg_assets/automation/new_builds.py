@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from perfreg_assets import validation
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation.collecting import CollectConfig, job_name, session_run_config
+from perfreg_assets.automation.collecting import CollectConfig, job_name, session_run_config, session_tags
 from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.collection.builds import Build, scan_builds
 from perfreg_assets.reasons import Reason, Rejected
@@ -140,7 +140,9 @@ def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) 
         requests = requests_for(scan.builds, plan, serials)
         return dg.SensorResult(
             run_requests=[
-                dg.RunRequest(run_key=key, job_name=job, run_config=session_run_config(config))
+                dg.RunRequest(
+                    run_key=key, job_name=job, run_config=session_run_config(config), tags=session_tags(config)
+                )
                 for key, job, config in requests
             ],
             cursor=json.dumps(asdict(Seen(plan_hash, scan.seen))),

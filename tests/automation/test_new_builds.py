@@ -6,13 +6,22 @@ import json
 
 import dagster as dg
 import pytest
+import standin_apk
 
 from perfreg_assets.assembly import build_defs
-from perfreg_assets.automation.collecting import CollectConfig, job_name, named_devices, pool_name, session_run_config
-from perfreg_assets.automation.new_builds import read_plan, requests_for
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.collecting import (
+    CollectConfig,
+    collect_jobs,
+    job_name,
+    named_devices,
+    pool_name,
+    session_run_config,
+)
+from perfreg_assets.automation.new_builds import new_builds_sensor, read_plan, requests_for
 from perfreg_assets.collection.builds import Build
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.settings import SettingError
+from perfreg_assets.settings import SettingError, Settings
 
 BUILD = Build("/builds/shop.apk", "com.rig.shop", "1.5.0", 150, "aa" * 32)
 
@@ -116,6 +125,27 @@ def test_a_project_of_any_number_of_devices_loads_and_the_run_config_is_of_the_s
         job = repository.get_job(name)
         assert dg.validate_run_config(job, session_run_config(config))
         assert {node.definition.pool for node in job.nodes} == {name.replace("collect", "device", 1)}
+
+
+@pytest.mark.parametrize(
+    ("plan", "longest_s"),
+    [({}, 8_400), ({"time_limit_s": 10_800}, 18_600), ({"busy_wait_s": 86_400.0, "absent_wait_s": 0.0}, 90_600)],
+)
+def test_a_session_that_takes_longer_than_other_runs_may_is_not_ended_by_dagster(tmp_path, plan, longest_s):
+    """One of two hours was cancelled before its end, by the bound of dagster.yaml, and not asked for again."""
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb", inbox_settle_s=0.0)
+    settings.builds_dir.mkdir(parents=True)
+    standin_apk.write_apk(settings.builds_dir / "shop.apk", package="com.rig.shop", version_name="1.5.0")
+    (settings.builds_dir / "collection.json").write_text(json.dumps({"repeats": 1, **plan}))
+    sensor = new_builds_sensor(collect_jobs([]), [])
+    with dg.DagsterInstance.ephemeral() as instance:
+        resources = {"project": Project.of(settings)}
+        found = sensor(dg.build_sensor_context(instance=instance, sensor_name=sensor.name, resources=resources))
+        again = dg.build_sensor_context(
+            instance=instance, sensor_name=sensor.name, resources=resources, cursor=found.cursor
+        )
+        (request,) = found.run_requests or sensor(again).run_requests
+    assert request.tags["dagster/max_runtime"] == str(longest_s)
 
 
 def test_two_devices_whose_jobs_would_have_one_name_are_refused_in_a_sentence():
