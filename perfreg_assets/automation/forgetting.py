@@ -8,7 +8,9 @@ other code locations are left alone, and those that people launched for assets b
 """
 
 import logging
+import re
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ JOB = "forget_old_runs"
 _AT_ONCE = 500
 _SHORT_BYTES = 64 << 10
 _WAIT_S = 2.0
+_YOUNG_S = 86_400.0
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What Dagster calls runs; its index, and the log of what belongs to no run, lie beside their logs."""
 _HOW_IT_WENT = "PIPELINE_%"
 _LOG = logging.getLogger(__name__)
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
@@ -60,24 +65,40 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
     for run in old:
         log = _log_file(instance, run.run_id)
         if run.run_id not in stay:
+            instance.compute_log_manager.delete_logs(prefix=[run.run_id])
             instance.delete_run(run.run_id)
             if log is not None:
-                for path in (log, log.with_name(f"{log.name}-wal"), log.with_name(f"{log.name}-shm")):
-                    path.unlink(missing_ok=True)
+                _unlink(log)
             result.runs += 1
         elif (
             log is not None
             and (RANGE_START in run.tags or run.run_id in of_builds)
             and log.exists()
             and log.stat().st_size > _SHORT_BYTES
+            and _shorten(log)
         ):
-            if not _shorten(log):
-                continue
             result.logs += 1
-        else:
-            continue
-        instance.compute_log_manager.delete_logs(prefix=[run.run_id])
+            instance.compute_log_manager.delete_logs(prefix=[run.run_id])
+    for log in _of_no_run(instance):
+        _unlink(log)
     return result
+
+
+def _unlink(log: Path) -> None:
+    for path in (log, log.with_name(f"{log.name}-wal"), log.with_name(f"{log.name}-shm")):
+        path.unlink(missing_ok=True)
+
+
+def _of_no_run(instance: dg.DagsterInstance) -> list[Path]:
+    """Logs of runs that are gone: where a night is killed between the two. Not young ones, whose run may be about to be
+    stored."""
+    beside = _log_file(instance, "any")
+    if beside is None:
+        return []
+    quiet = time.time() - _YOUNG_S
+    logs = [path for path in beside.parent.glob("*.db") if _UUID.fullmatch(path.stem) and path.stat().st_mtime < quiet]
+    known = set(instance.get_run_ids()) if logs else set()
+    return [log for log in logs if log.stem not in known]
 
 
 def _shorten(log: Path) -> bool:

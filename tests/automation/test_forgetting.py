@@ -1,6 +1,8 @@
 """Old Dagster runs are forgotten; which partitions are materialised is not."""
 
+import os
 import sqlite3
+import time
 from contextlib import closing
 
 import dagster as dg
@@ -59,6 +61,34 @@ def test_superseded_runs_go_and_the_state_of_every_partition_stays(instance, tmp
     assert forget(instance, ["make"], days=30, kept=1).runs == 3
     assert run_ids(instance) == {whole}
     assert instance.get_materialized_partitions(dg.AssetKey("made")) == set(KEYS)
+
+
+def test_what_a_killed_night_left_of_a_run_goes_the_next_one(instance, tmp_path, monkeypatch):
+    """The run was deleted, its log not yet: nothing knew of the file any more."""
+    left, stays = materialise(instance, "1"), materialise(instance, "1")
+
+    class Killed(BaseException):
+        pass
+
+    def killed(run_id):
+        delete(run_id)
+        raise Killed
+
+    delete = instance.delete_run
+    with monkeypatch.context() as patch:
+        patch.setattr(instance, "delete_run", killed)
+        with pytest.raises(Killed):
+            forget(instance, ["make"], days=30, kept=1)
+    assert run_ids(instance) == {stays}
+    (log,) = tmp_path.rglob(f"{left}.db")
+    others = {path for path in tmp_path.rglob("*.db") if path != log}
+    forget(instance, ["make"], days=30, kept=1)
+    assert log.exists(), "it is young: its run may be on its way"
+    for path in (log, *others):
+        os.utime(path, (time.time() - 2 * 86_400,) * 2)
+    forget(instance, ["make"], days=30, kept=1)
+    assert not list(tmp_path.rglob(f"*{left}*"))
+    assert set(tmp_path.rglob("*.db")) == others
 
 
 def test_young_runs_within_the_number_and_runs_of_others_are_left_alone(instance):
