@@ -72,7 +72,7 @@ _NO_SITE = (
 )
 _ELSEWHERE = (
     "This run is registered, and its trace is not on this machine: it was deleted, or lies in the exchange, from which "
-    "it is fetched where PERFREG_EXCHANGE names that.\n"
+    "it is fetched where PERFREG_EXCHANGE names that."
 )
 
 
@@ -152,8 +152,10 @@ def _trace_route(runs_dir: Path, warehouse: Warehouse, readers: Readers) -> Call
             )
         found = find_trace(runs_dir, run_id)
         if found is None:
-            told = _ELSEWHERE if _is_registered(warehouse, run_id) else "No registered run has this id.\n"
-            return PlainTextResponse(told, 404, headers=readers(request))
+            told = _ELSEWHERE if _is_registered(warehouse, run_id) else "No registered run has this id."
+            answer = refusals.refusal(request, told, 404)
+            answer.headers.update(readers(request))
+            return answer
         # A .gz trace is the file itself, not an encoding of it: Perfetto unpacks it.
         return FileResponse(found, media_type="application/octet-stream", headers=readers(request))
 
@@ -174,7 +176,7 @@ def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
     def attachment(request: Request) -> Response:
         found = find_attachment(runs_dir, request.path_params["run_id"], request.path_params["file_name"])
         if found is None:
-            return PlainTextResponse("No registered run has this file.\n", 404)
+            return refusals.refusal(request, "No registered run has this file.", 404)
         shown = _ATTACHMENT_TYPES.get(found.suffix.lower())
         return FileResponse(
             found,

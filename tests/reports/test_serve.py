@@ -334,6 +334,8 @@ _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         ("/compare?a=notes-0010&b=notes-9999", "notes-9999"),
         ("/compare?a=%3Cscript%3E&b=notes-0016", "&lt;script&gt;"),
         ("/compare", "two different runs or versions"),
+        ("/runs/notes-0010/gone.mp4", "No registered run has this file"),
+        ("/traces/notes-9999", "No registered run has this id"),
     ],
 )
 def test_a_browser_is_shown_a_page_with_the_way_on_and_a_program_a_line(lists, path, told):
