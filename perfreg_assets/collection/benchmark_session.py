@@ -10,11 +10,12 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from perfreg_assets.collection import unit_lock
 from perfreg_assets.collection.adb_server import PASSING_REASONS, AdbServer
 from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts, ShellResult
 from perfreg_assets.collection.journal import Journal, device_lock, open_journal
@@ -51,9 +52,11 @@ def lend(
     server = AdbServer()
     serial = server.choose(serial).serial
     token = uuid.uuid4().hex[:16]
-    with device_lock(journal_dir(settings), serial):
+    with ExitStack() as stack:
+        stack.enter_context(device_lock(journal_dir(settings), serial))
         device = Device(server, serial, token=token)
         device.wait_ready(connect_timeout_s)
+        stack.enter_context(unit_lock.unit_lock(journal_dir(settings), serial, unit_lock.ask(device)))
         sweep_device(device, settings)
         journal = open_journal(journal_dir(settings), token, serial)
         session = BenchmarkSession(device, journal, reconnect_timeout_s)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.collection import device_state, told_sessions
+from perfreg_assets.collection import device_state, told_sessions, unit_lock
 from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.builds import Build, check_build, read_build
 from perfreg_assets.collection.clock import ClockSample, TraceClock, host_boot_s
@@ -197,6 +197,12 @@ class Collection:
             when_free(lock, config, self._stages)
             device = Device(server, serial, token=self._id, command_timeout_s=config.command_timeout_s)
             device.wait_ready(config.connect_timeout_s)
+            unit = unit_lock.ask(device)
+
+            def lock_unit() -> None:
+                stack.enter_context(unit_lock.unit_lock(journal_dir(self._settings), serial, unit))
+
+            when_free(lock_unit, config, self._stages)
             self._stages.enter("sweep", "cleaning what an earlier collection left")
             for line in sweep_device(device, self._settings).cleaned:
                 self._stages.tell(f"cleaned {line}")

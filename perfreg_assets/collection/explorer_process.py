@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from perfreg_assets.collection.clock import host_boot_s
 from perfreg_assets.collection.exploration import ExplorerContext
-from perfreg_assets.collection.journal import process_start_ticks
+from perfreg_assets.process_life import started_ticks
 from perfreg_assets.reasons import Reason, Rejected
 
 _PLACEHOLDER = re.compile(r"\{(serial|app|apk|seconds|interval|seed|output|device_output|path)\}")
@@ -90,7 +90,7 @@ class ExplorerProcess:
                 cwd=self._context.work_dir,
                 start_new_session=True,
             )
-        ticks = process_start_ticks(self._process.pid)
+        ticks = started_ticks(self._process.pid)
         if ticks is not None:
             self._context.journal.owe("host_process", str(self._process.pid), str(ticks))
         assert self._process.stdin is not None

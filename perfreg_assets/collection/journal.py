@@ -21,7 +21,7 @@ from typing import Any
 
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.salvage import salvage
-from perfreg_assets.process_life import stat_fields
+from perfreg_assets.process_life import started_ticks
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import write_whole
 
@@ -196,7 +196,7 @@ _HAS_COMMAND = 'grep -q -s -z -F -e "$2" "/proc/$1/cmdline"'
 
 
 def _end_host_process(pid: str, start_ticks: str) -> bool:
-    if process_start_ticks(int(pid)) != int(start_ticks):
+    if started_ticks(int(pid)) != int(start_ticks):
         return True
     try:
         os.killpg(int(pid), signal.SIGKILL)
@@ -223,15 +223,6 @@ _PAY_DEVICE: dict[str, Callable[..., bool]] = {
     "app": _uninstall,
     "running_app": lambda device, package: _succeeds(device, "am", "force-stop", package),
 }
-
-
-def process_start_ticks(pid: int) -> int | None:
-    """When a process of this host started (clock ticks since boot), its identity beyond the pid; None: gone."""
-    try:
-        fields = stat_fields(pid)
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else int(fields[19])
 
 
 # ---- journals of a home --------------------------------------------------------------------------

@@ -16,6 +16,9 @@ import standin_fixtures
 
 from perfreg_assets.collection import journal
 from perfreg_assets.collection.adb_server import AdbServer
+from perfreg_assets.collection.benchmark_session import lend
+from perfreg_assets.collection.collect import collect
+from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.sweep import remaining, sweep
 from perfreg_assets.reasons import Reason, Rejected
@@ -87,6 +90,29 @@ def test_offline(bench):
 def test_the_device_is_in_use_by_another_collection(bench):
     with device_lock(bench.settings.home_dir / "collections", bench.device.serial):
         assert bench.fail().reason is Reason.DEVICE_BUSY
+    bench.assert_next_works()
+
+
+def test_the_device_is_in_use_under_another_name(bench):
+    """By cable and by network adb lists one device twice."""
+    other = bench.device.serial.replace("127.0.0.1", "localhost")
+    refusals = []
+
+    def again():
+        with pytest.raises(CollectionError) as caught:
+            collect(bench.config(serial=other), settings=bench.settings, runs_out=bench.out)
+        refusals.append(caught.value)
+        with pytest.raises(Rejected) as rejected, lend(bench.settings, other):
+            pass
+        refusals.append(rejected.value)
+
+    standin_fixtures.attach(other)
+    try:
+        bench.collect(at={"explore": again})
+    finally:
+        AdbServer().disconnect(other)
+    assert [one.reason for one in refusals] == [Reason.DEVICE_BUSY] * 2
+    assert f"{other} is in use by another collection, under another name" in str(refusals[0])
     bench.assert_next_works()
 
 

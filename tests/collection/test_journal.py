@@ -13,10 +13,11 @@ from perfreg_assets import whole_files
 from perfreg_assets.collection.journal import (
     device_lock,
     open_journal,
-    process_start_ticks,
     read_journal,
     unfinished_journals,
 )
+from perfreg_assets.collection.unit_lock import Unit, unit_lock, unit_of
+from perfreg_assets.process_life import started_ticks
 from perfreg_assets.reasons import Reason, Rejected
 
 
@@ -100,7 +101,7 @@ def test_what_is_owed_on_this_computer_is_paid_without_a_device(tmp_path):
     journal = open_journal(tmp_path, "0011", "R5")
     on_device = journal.owe("file", "/data/local/tmp/x")
     journal.owe("host_path", str(folder))
-    journal.owe("host_process", str(process.pid), str(process_start_ticks(process.pid)))
+    journal.owe("host_process", str(process.pid), str(started_ticks(process.pid)))
     assert journal.settle(None) == [on_device]
     assert not folder.exists()
     assert process.wait(5) == -9
@@ -164,3 +165,31 @@ def test_a_journal_whose_collection_ends_meanwhile_owes_nothing(tmp_path):
     open_journal(tmp_path, "0012", "R6").owe("app", "com.rig.shop")
     (tmp_path / "0011.jsonl").symlink_to(tmp_path / "deleted since it was listed")
     assert [journal.collection_id for journal in unfinished_journals(tmp_path)] == ["0012"]
+
+
+def test_another_device_of_the_same_serial_number_is_not_held_up(tmp_path):
+    """As cheap boards have, reached by network: their kernels have other starts."""
+    with unit_lock(tmp_path, "192.168.0.7:5555", Unit("0123456789ABCDEF", "one")):
+        with unit_lock(tmp_path, "192.168.0.8:5555", Unit("0123456789ABCDEF", "two")):
+            pass
+        with unit_lock(tmp_path, "192.168.0.8:5555", None):
+            pass
+        with (
+            pytest.raises(Rejected, match="under another name") as refusal,
+            unit_lock(tmp_path, "usb", Unit("0123456789ABCDEF", "one")),
+        ):
+            pass
+        assert refusal.value.reason is Reason.DEVICE_BUSY
+    with unit_lock(tmp_path, "usb", Unit("0123456789ABCDEF", "three")):
+        pass
+
+
+def test_an_emulator_is_not_told_from_others_by_its_serial_number():
+    """Those that begin from one snapshot have one start, too."""
+
+    def found(text):
+        return unit_of(text.splitlines())
+
+    assert found("RIG0042\nb00t\n\n0\n") == Unit("RIG0042", "b00t")
+    for unknown in ("RIG0042\nb00t\n1\n\n", "RIG0042\nb00t\n\n1\n", "\nb00t\n\n\n", "RIG0042\n\n\n\n", ""):
+        assert found(unknown) is None
