@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (home / "kept" / "long").mkdir(parents=True)
     (home / "kept" / "long" / "long.perfetto-trace").write_bytes(TRACE)
     (home / "kept" / "long" / "index.html").write_text("<script>fetch('/review', {method: 'POST'})</script>")
-    settings = Settings(home=home)
+    settings = Settings(home=home, warehouse=home / "w.duckdb")  # not that of a demo in the folder of the checkout
     with open_socket(0) as listener:
         server = make_server(settings, listener, reduced_dir=home / "kept")
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
