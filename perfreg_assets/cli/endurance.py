@@ -47,6 +47,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     from perfreg_assets.collection.endurance import collect_endurance
     from perfreg_assets.collection.errors import CollectionError
     from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.methods.warmup import warm_up_reduction
     from perfreg_assets.model import profile_shelf
     from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.model.recording_parts import PartReader
@@ -71,6 +72,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
         watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s, app=config.app, parts=parts))
         return watches[0]
 
+    warm_up_reduction()  # in the middle of a recording, nobody would look after the session for as long as it takes
     with terminal.progress("collect") as show, compilation_notice():
         try:
             result = collect_endurance(

@@ -22,6 +22,7 @@ from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
+from perfreg_assets.methods.warmup import warm_up_reduction
 from perfreg_assets.model.references import learned_of, reference_of
 from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.watching import STATUS, TraceWatch
@@ -47,7 +48,8 @@ QUICK = {"time_limit_s": 14.0, "endurance_period_s": 1.0, "endurance_lag_s": 2.2
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Half a minute of the app with two seconds of another load."""
+    """Half a minute of the app with two seconds of another load. Kernels are compiled before, as by the command."""
+    warm_up_reduction()
     path = write_long_trace(tmp_path_factory.mktemp("recorded") / "t", 30, DISTURBED, per_bundle=8000)
     path.write_bytes(path.read_bytes().replace(b"com.rig.media", b"com.rig.notes"))
     return path
@@ -201,6 +203,39 @@ def test_what_cannot_be_meant_is_refused(arguments, said, tmp_path):
     assert result.exit_code not in (0, 3)
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+
+
+AS_IT_BEGINS = """
+import os, sys
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from perfreg_assets.cli.endurance import endure
+from perfreg_assets.collection import endurance
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.methods import packet_scanner, warmup
+from perfreg_assets.settings import Settings
+
+def ready():
+    kernels = [one for one in vars(packet_scanner).values() if isinstance(one, Dispatcher)]
+    return sum(len(kernel.signatures) for kernel in kernels)
+
+def begin(*_, **__):
+    before = ready()
+    warmup.warm_up_reduction()
+    print(ready() - before, flush=True)
+    os._exit(0)
+
+endurance.collect_endurance = begin
+settings = Settings(home=Path(sys.argv[1]), warehouse=Path(sys.argv[1], "w.duckdb"))
+endure(settings, CollectionConfig(app="a.b", serial="none"), None, None)
+"""
+
+
+def test_what_judges_is_compiled_before_the_recording_begins(tmp_path):
+    """It takes up to a minute once, in which nobody would look after the session: a short one was over by then."""
+    command = [sys.executable, "-c", AS_IT_BEGINS, str(tmp_path)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=900, check=True)
+    assert done.stdout == "0\n"
 
 
 def test_hours_minutes_and_seconds():
