@@ -6,6 +6,7 @@ from perfreg_assets.assets.outstanding import write_all_pages, write_pages
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
+from perfreg_assets.assets.telling import tell_again
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports import site
 from perfreg_assets.reports.links import run_page
@@ -47,6 +48,8 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     if is_alone:
         with watch.measure("report"):
             changed = write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
+    with warehouse.reading() as reader, watch.measure("report"):
+        tell_again(context, reader, changed)
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)

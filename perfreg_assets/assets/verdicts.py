@@ -1,9 +1,5 @@
 """`verdicts`: regressed or not, at one ω."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import dagster as dg
 from pydantic import Field
 
@@ -11,14 +7,11 @@ from perfreg_assets.assets import checks, presentation, what_if
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
-from perfreg_assets.model.judging import Judged, judge
+from perfreg_assets.assets.telling import Told, told_of
+from perfreg_assets.model.judging import judge
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import SettingError, Settings
-from perfreg_assets.warehouse import verdicts as table
-from perfreg_assets.warehouse import version_verdicts
-from perfreg_assets.warehouse.connection import Reader
 
 
 class VerdictConfig(dg.Config):
@@ -67,8 +60,10 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     if config.omega is not None or config.detector is not None:
         tried = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
     with watch.measure("warehouse"), warehouse.reading() as reader:
-        rows, told = _told(reader, keys, in_force)
-        what_would_be = _told(reader, keys, tried)[1] if tried.what_if else {}
+        rows, told = told_of(reader, in_force.run_ids, in_force.omega, in_force.detector)
+        what_would_be: Told = {}
+        if tried.what_if:
+            what_would_be = told_of(reader, tried.run_ids, tried.omega, tried.detector)[1]
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
         context.add_asset_metadata({**told[key], **watch.metadata(len(keys))}, partition_key=key)
@@ -79,47 +74,3 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
         what_if.tell(context, tried.what_if, what_would_be)
         warehouse.publish()  # people query it now, and no step may come that publishes
     return dg.MaterializeResult(check_results=checked)
-
-
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-
-
-def _told(reader: Reader, keys: Sequence[str], judged: Judged) -> tuple[Rows, dict[str, dict[str, Any]]]:
-    """(rows of the verdicts, metadata) of each partition, as judged."""
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    axes: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    everyone = [run_id for ids in judged.run_ids.values() for run_id in ids]
-    for row in table.figures(reader, everyone, judged.omega, judged.detector):
-        rows[to_key(row["app"], row["version_name"])].append(row)
-    for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
-        axes[to_key(row["app"], row["version_name"])].append(row)
-    of_version = version_verdicts.of_versions(reader, map(from_key, keys), judged.omega, judged.detector)
-    told = {
-        key: {
-            "dagster/partition_row_count": len(rows[key]),
-            "omega": judged.omega,
-            "detector": judged.detector,
-            **presentation.version_table(of_version.get(from_key(key), [])),
-            **_figures(rows[key]),
-            **presentation.axis_table(
-                {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
-            ),
-        }
-        for key in keys
-    }
-    return rows, told
-
-
-def _figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Counts of runs, and the worst d / threshold per series: numbers that the UI plots over versions."""
-    whole = [row["is_anomalous"] for row in rows if row["series"] == RUN_LEVEL]
-    figures: dict[str, float] = {
-        "anomalous_runs": whole.count(True),
-        "judged_runs": len(whole) - whole.count(None),
-        "runs": len(whole),
-    }
-    for row in rows:
-        if row["excess_ratio"] is not None and row["series"] != RUN_LEVEL:
-            name = f"excess_ratio_{row['series']}"
-            figures[name] = max(figures.get(name, float("-inf")), float(row["excess_ratio"]))
-    return figures

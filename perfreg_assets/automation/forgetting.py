@@ -21,6 +21,7 @@ import dagster as dg
 from dagster._core.storage.tags import RUN_KEY_TAG
 
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.telling import TOLD_AGAIN
 from perfreg_assets.automation.new_builds import KEY_PREFIX
 from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 
@@ -72,7 +73,7 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
             result.runs += 1
         elif (
             log is not None
-            and (RANGE_START in run.tags or run.run_id in of_builds)
+            and (_is_of_its_range(run) or run.run_id in of_builds)
             and log.exists()
             and log.stat().st_size > _SHORT_BYTES
             and _shorten(log)
@@ -124,7 +125,7 @@ def _shorten(log: Path) -> bool:
 
 def _partitions(instance: dg.DagsterInstance, run: dg.DagsterRun) -> set[str]:
     """The partitions that a run may have materialised: by its tags, or by what it logged."""
-    if RANGE_START in run.tags:
+    if _is_of_its_range(run):
         order = list(instance.get_dynamic_partitions(DIMENSION))
         first, last = run.tags[RANGE_START], run.tags[RANGE_END]
         if first not in order or last not in order:
@@ -132,6 +133,11 @@ def _partitions(instance: dg.DagsterInstance, run: dg.DagsterRun) -> set[str]:
         return set(order[order.index(first) : order.index(last) + 1])
     logged = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
     return {entry.dagster_event.partition for entry in logged if entry.dagster_event and entry.dagster_event.partition}
+
+
+def _is_of_its_range(run: dg.DagsterRun) -> bool:
+    """Whether a run's tags say all that it may have materialised, so that its log need not."""
+    return RANGE_START in run.tags and TOLD_AGAIN not in run.tags
 
 
 def _holding(instance: dg.DagsterInstance, partitions: set[str]) -> set[str]:

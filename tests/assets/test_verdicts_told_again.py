@@ -1,0 +1,162 @@
+"""What Dagster shows of a version's verdict is what the marts say of it, also where nothing had to be computed for it:
+after another ω, an exclusion, a review."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.assembly import build_defs
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.forgetting import forget
+from perfreg_assets.automation.jobs import EVERYTHING_JOB
+from perfreg_assets.automation.materialise import range_tags
+from perfreg_assets.partitions import DIMENSION, to_key
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import reviews, runs, verdicts, version_verdicts
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+import sample_warehouse
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A project of which every version was judged and has its pages, and what Dagster keeps of it."""
+    folder = tmp_path_factory.mktemp("told")
+    sample_warehouse.build(folder / "perfreg.duckdb", runs=32)
+    (folder / "dagster").mkdir()
+    project = Project.of(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=10))
+    with dg.DagsterInstance.local_temp(str(folder / "dagster")) as instance:
+        materialise(instance, project, "verdicts", "reports")
+    return folder
+
+
+@pytest.fixture
+def project(filled, tmp_path):
+    shutil.copytree(filled, tmp_path / "project")
+    return Project.of(Settings(warehouse=tmp_path / "project" / "perfreg.duckdb", lock_timeout_s=10))
+
+
+@pytest.fixture
+def instance(project, tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path / "project" / "dagster")) as made:
+        yield made
+
+
+def keys_of(project):
+    with project.open().reading_caught_up() as reader:
+        rows = reader.rows(
+            "SELECT partition_key FROM core.runs WHERE NOT is_quarantined GROUP BY ALL ORDER BY min(started_at)"
+        )
+    return [key for (key,) in rows]
+
+
+def materialise(instance, project, *assets, keys=None):
+    chosen = keys or keys_of(project)
+    instance.add_dynamic_partitions(DIMENSION, keys_of(project))
+    job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
+    done = job.execute_in_process(
+        instance=instance,
+        tags=range_tags(chosen[0], chosen[-1]),
+        asset_selection=[dg.AssetKey(name) for name in assets],
+    )
+    assert done.success
+    return done.run_id
+
+
+def told(instance):
+    """Partition → what its latest materialisation says: state of the version, alarms, ω."""
+    found = {}
+    for record in instance.fetch_materializations(dg.AssetKey("verdicts"), limit=1000).records:
+        metadata = record.asset_materialization.metadata
+        state = metadata["version_state"].value if "version_state" in metadata else None
+        figures = state, metadata["anomalous_runs"].value, metadata["omega"].value
+        found.setdefault(record.partition_key, figures)
+    return found
+
+
+def in_marts(project):
+    with project.open().reading_caught_up() as reader:
+        of_version = {
+            to_key(row["app"], row["version_name"]): row
+            for row in version_verdicts.listing(reader)
+            if row["axis"] == version_verdicts.WHOLE
+        }
+        alarms = {
+            to_key(app, version_name): (count, omega)
+            for app, version_name, count, omega in reader.rows(
+                "SELECT app, version_name, count(*) FILTER (is_anomalous), any_value(omega) FROM marts.verdicts "
+                "WHERE is_current AND series = '*' GROUP BY ALL"
+            )
+        }
+    return {key: (of_version[key]["state"], *figures) for key, figures in alarms.items()}
+
+
+def times_told(instance):
+    return len(instance.fetch_materializations(dg.AssetKey("verdicts"), limit=1000).records)
+
+
+def test_it_is_what_the_marts_say(instance, project):
+    assert told(instance) == in_marts(project)
+
+
+def test_another_omega_is_told_of_every_version(instance, project):
+    """As `perfreg settings set omega 0.5` leaves it: all verdicts are there, and pages are asked for."""
+    with project.open().writing() as writer:
+        verdicts.make_current(writer, omega=0.5)
+    before, now = told(instance), in_marts(project)
+    assert {state for state, _, _ in before.values()} != {state for state, _, _ in now.values()} or before != now
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    assert told(instance) == now
+    assert {omega for _, _, omega in told(instance).values()} == {0.5}
+
+
+def test_an_exclusion_is_told_of_its_version_and_of_no_other(instance, project):
+    with project.open().writing() as writer:
+        last = writer.value("SELECT max_by(run_id, started_at) FROM core.runs WHERE NOT is_quarantined")
+        key = writer.value("SELECT partition_key FROM core.runs WHERE run_id = ?", [last])
+        for (run_id,) in writer.rows("SELECT run_id FROM core.runs WHERE partition_key = ?", [key]):
+            runs.exclude(writer, run_id, "the device was charging")
+    before = times_told(instance)
+    assert told(instance)[key] != in_marts(project)[key]
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    assert told(instance) == in_marts(project)
+    assert told(instance)[key][0] == "not_judged"
+    assert times_told(instance) == before + 1
+
+
+def test_a_review_is_told_of_its_version(instance, project):
+    with project.open().writing() as writer:
+        for (run_id,) in writer.rows("SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous'"):
+            reviews.add(writer, run_id, "rejected")
+    assert told(instance) != in_marts(project)
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    assert told(instance) == in_marts(project)
+
+
+def test_what_is_told_already_is_not_told_again(instance, project):
+    before = times_told(instance)
+    materialise(instance, project, "reports")
+    shutil.rmtree(project.settings().reports_dir)  # all pages are written anew, and say the same
+    materialise(instance, project, "reports")
+    assert times_told(instance) == before
+    materialise(instance, project, "verdicts", "reports")
+    assert times_told(instance) == before + len(keys_of(project))
+
+
+def test_a_run_that_told_of_other_versions_than_its_own_stays_while_that_is_the_latest(instance, project):
+    """Deleting it would delete what it told, and with that the state of these versions."""
+    with project.open().writing() as writer:
+        verdicts.make_current(writer, omega=0.5)
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    materialise(instance, project, "verdicts", "reports", keys=keys_of(project)[:1])
+    now = told(instance)
+    for _ in range(2):
+        forget(instance, [EVERYTHING_JOB], days=30, kept=1)
+        assert told(instance) == now
+        assert instance.get_materialized_partitions(dg.AssetKey("verdicts")) == set(keys_of(project))
