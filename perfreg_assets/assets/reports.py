@@ -45,11 +45,12 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading(goes_on=True) as reader, watch.measure("report"):
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         changed = [] if is_alone else write_pages(reader, settings, most_s=MOST_S)
+        tell_again(context, reader, changed)
     if is_alone:
         with watch.measure("report"):
             changed = write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
-    with warehouse.reading() as reader, watch.measure("report"):
-        tell_again(context, reader, changed)
+        with warehouse.reading() as reader, watch.measure("report"):
+            tell_again(context, reader, changed)
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)

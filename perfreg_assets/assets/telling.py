@@ -14,7 +14,7 @@ import dagster as dg
 
 from perfreg_assets.assets import presentation
 from perfreg_assets.partitions import from_key, to_key
-from perfreg_assets.reports.links import VERSIONS, version_page
+from perfreg_assets.reports.links import VERSIONS, version_named_by, version_page
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table, states, version_verdicts
@@ -88,13 +88,10 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
     Args:
         pages: the written ones, relative to the site.
     """
-    written = {page for page in pages if page.startswith(f"{VERSIONS}/")}
-    if not written:
-        return
     just_told = set(context.partition_keys) if VERDICTS in context.job_def.asset_layer.executable_asset_keys else set()
-    keys = [
-        key for key in states.partitions(reader) if version_page(*from_key(key)) in written and key not in just_told
-    ]
+    keys = [key for key in _keys_of(reader, pages) if key not in just_told]
+    if not keys:
+        return
     current = settings_table.current(reader)
     omega, detector = float(current["omega"]), current["detector"]
     count = 0
@@ -108,6 +105,16 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
         count += len(told)
     if count:
         context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(count)})
+
+
+def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
+    """The partitions whose pages these are; of those that are not named after their version by a look at all."""
+    written = {page for page in pages if page.startswith(f"{VERSIONS}/")}
+    named = {page: version_named_by(page) for page in written}
+    keys = [to_key(*version) for version in named.values() if version is not None]
+    if None in named.values():
+        keys += [key for key in states.partitions(reader) if named.get(version_page(*from_key(key)), ()) is None]
+    return keys
 
 
 def _event(key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:

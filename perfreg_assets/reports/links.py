@@ -49,6 +49,12 @@ def version_page(app: str, version_name: str) -> str:
     return f"{VERSIONS}/version-{hashlib.sha256(key).hexdigest()[:16]}.html"
 
 
+def version_named_by(page: str) -> tuple[str, str] | None:
+    """(app, version) that a version's page is named after; None where it is named by a hash."""
+    app, separator, version_name = page.removeprefix(f"{VERSIONS}/").removesuffix(".html").partition("@")
+    return (app, version_name) if separator else None
+
+
 def run_page(run_id: str) -> str:
     """Address of a run's page below the reports."""
     return f"runs/{page_name(run_id)}.html"

@@ -7,8 +7,10 @@ import re
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from perfreg_assets.reports.links import page_name, perfetto_link, reduced_link
+from perfreg_assets.reports.links import page_name, perfetto_link, reduced_link, version_named_by, version_page
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,13 @@ def test_a_reduced_trace_of_any_name_is_asked_for_by_it(name):
     address = urlsplit(asked["url"][0])
     assert (address.netloc, address.query, address.fragment) == ("127.0.0.1:9001", "", "")
     assert unquote(address.path) == f"/reduced/{name}/{name}.perfetto-trace"
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_page_that_is_named_after_its_version_says_which(app, version_name):
+    assert version_named_by(version_page(app, version_name)) in (None, (app, version_name))
+
+
+def test_the_usual_page_of_a_version_is_named_after_it():
+    assert version_named_by(version_page("com.example.notes", "1.4.0+7")) == ("com.example.notes", "1.4.0+7")
+    assert version_named_by(version_page("com.example@home", "1.4.0")) is None
