@@ -44,7 +44,8 @@ def view_of(warehouse):
 
 def beside(warehouse):
     with warehouse.reading() as reader:
-        return beside_before(reader, view_of(warehouse), change_minimum=0.05).comparison
+        found = beside_before(reader, view_of(warehouse), change_minimum=0.05)
+    return None if found is None else found.comparison
 
 
 def compared(warehouse, a, b, *, with_inadequate=False):
