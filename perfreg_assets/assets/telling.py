@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets import presentation
+from perfreg_assets.assets import checks, presentation
 from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.reports.links import VERSIONS, version_named_by, version_page
 from perfreg_assets.run import RUN_LEVEL
@@ -88,13 +88,14 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
     Args:
         pages: the written ones, relative to the site.
     """
-    just_told = set(context.partition_keys) if VERDICTS in context.job_def.asset_layer.executable_asset_keys else set()
+    has_step = VERDICTS in context.job_def.asset_layer.executable_asset_keys
+    just_told = set(context.partition_keys) if has_step else set()
     keys = [key for key in _keys_of(reader, pages) if key not in just_told]
     if not keys:
         return
     current = settings_table.current(reader)
     omega, detector = float(current["omega"]), current["detector"]
-    count = 0
+    again: list[str] = []
     for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
         before = _told_before(context.instance, some)
         now = {key: _event(key, told) for key, told in _versions(reader, before, omega, detector).items()}
@@ -102,9 +103,12 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
         told = told_of(reader, run_table.ids_of_partitions(reader, changed), omega, detector)[1] if changed else {}
         for key, metadata in told.items():
             context.log_event(_event(key, metadata))
-        count += len(told)
-    if count:
-        context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(count)})
+        again += told
+    if again:
+        context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(len(again))})
+    if again and not has_step:  # to Dagster those of an earlier materialisation say nothing of the latest
+        for one in checks.results(reader, VERDICTS.path[0], again):
+            context.log_event(_evaluation(one))
 
 
 def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
@@ -119,6 +123,18 @@ def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
 
 def _event(key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(VERDICTS, partition=key, metadata=metadata)
+
+
+def _evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
+    """The result of a check by a step that is not known to have it."""
+    return dg.AssetCheckEvaluation(
+        asset_key=VERDICTS,
+        check_name=str(result.check_name),
+        passed=result.passed,
+        metadata=result.metadata,
+        severity=result.severity,
+        description=result.description,
+    )
 
 
 def _told_before(instance: dg.DagsterInstance, keys: Collection[str]) -> dict[str, Mapping[str, dg.MetadataValue[Any]]]:

@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from perfreg_assets.assembly import build_defs
+from perfreg_assets.assets import checks
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.forgetting import forget
 from perfreg_assets.automation.jobs import EVERYTHING_JOB
@@ -137,6 +138,23 @@ def test_a_review_is_told_of_its_version(instance, project):
     assert told(instance) != in_marts(project)
     materialise(instance, project, "reports", keys=keys_of(project)[:1])
     assert told(instance) == in_marts(project)
+
+
+def test_the_checks_of_verdicts_are_of_what_was_told_last(instance, project):
+    """To Dagster a check of an earlier materialisation says nothing of the latest one: it is shown as not evaluated."""
+    with project.open().writing() as writer:
+        alarms = [run_id for (run_id,) in writer.rows("SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous'")]
+        reviews.add(writer, alarms[0], "rejected")
+    run_id = materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    latest = instance.get_latest_materialization_event(dg.AssetKey("verdicts"))
+    assert latest.run_id == run_id
+    keys = [dg.AssetCheckKey(dg.AssetKey("verdicts"), check.__name__) for check in checks.OF_ASSET["verdicts"]]
+    found = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert {key: found[key].run_id for key in keys} == dict.fromkeys(keys, run_id)
+    with project.open().reading_caught_up() as reader:
+        expected = [one.description for one in checks.results(reader, "verdicts", keys_of(project))]
+    assert [found[key].evaluation.description for key in keys] == expected
+    assert "2 false alarms" in expected[0], "the sample has one"
 
 
 def test_what_is_told_already_is_not_told_again(instance, project):
