@@ -123,3 +123,18 @@ def results(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetChe
         check(reader, chosen)._replace(check_name=check.__name__, asset_key=dg.AssetKey(asset))
         for check in OF_ASSET[asset]
     ]
+
+
+def evaluations(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetCheckEvaluation]:
+    """The same as events, for a step that does not make the asset."""
+    return [
+        dg.AssetCheckEvaluation(
+            asset_key=dg.AssetKey(asset),
+            check_name=str(one.check_name),
+            passed=one.passed,
+            metadata=one.metadata,
+            severity=one.severity,
+            description=one.description,
+        )
+        for one in results(reader, asset, keys)
+    ]

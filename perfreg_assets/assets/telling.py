@@ -107,8 +107,8 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
     if again:
         context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(len(again))})
     if again and not has_step:  # to Dagster those of an earlier materialisation say nothing of the latest
-        for one in checks.results(reader, VERDICTS.path[0], again):
-            context.log_event(_evaluation(one))
+        for one in checks.evaluations(reader, VERDICTS.path[0], again):
+            context.log_event(one)
 
 
 def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
@@ -123,18 +123,6 @@ def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
 
 def _event(key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(VERDICTS, partition=key, metadata=metadata)
-
-
-def _evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
-    """The result of a check by a step that is not known to have it."""
-    return dg.AssetCheckEvaluation(
-        asset_key=VERDICTS,
-        check_name=str(result.check_name),
-        passed=result.passed,
-        metadata=result.metadata,
-        severity=result.severity,
-        description=result.description,
-    )
 
 
 def _told_before(instance: dg.DagsterInstance, keys: Collection[str]) -> dict[str, Mapping[str, dg.MetadataValue[Any]]]:

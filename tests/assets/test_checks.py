@@ -7,6 +7,7 @@ import pytest
 
 from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import checks
+from perfreg_assets.assets.project import Project
 from perfreg_assets.bundled import demo_runs_dir
 
 
@@ -35,6 +36,29 @@ def test_a_check_tells_what_was_refused_and_of_which_version(make_site, run_fold
     assert evaluated.description == f"folders in quarantine: 1; of {row['app']}@9"
     assert evaluated.metadata["versions"].value == [f"{row['app']}@9"]
     assert f"`broken`  **{row['reason_code']}**" in evaluated.metadata["findings"].value
+
+
+def test_what_is_refused_on_its_way_from_the_inbox_is_told_by_the_check_too(make_site, run_folder):
+    """As the sensor has it: no asset takes such a folder; it is of a version where its run.json says so."""
+    site, folder = make_site(), run_folder("no-trace", version_name="9")
+    (trace,) = folder.glob("*trace*")
+    trace.unlink()
+    site.settings.inbox_dir.mkdir()
+    nameless = site.settings.inbox_dir / "nameless"
+    nameless.mkdir()
+    (nameless / "run.json").write_text("{")
+    given = [str(folder.rename(site.settings.inbox_dir / folder.name)), str(nameless)]
+    job = build_defs(resources={"project": Project.of(site.settings)}).resolve_job_def("quarantine_folders")
+    key = dg.AssetCheckKey(dg.AssetKey("runs"), "folders_are_taken_in")
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = job.execute_in_process(
+            instance=instance, run_config={"ops": {"quarantine": {"config": {"folders": given}}}}
+        )
+        assert done.success
+        evaluated = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key].evaluation
+    assert not evaluated.passed
+    assert evaluated.description == "folders in quarantine: 1; of com.rig.notes@9"
+    assert "`no-trace`  **trace_file_missing**" in evaluated.metadata["findings"].value
 
 
 def test_samples_that_are_not_numbers_stop_the_chain(make_site, monkeypatch):
