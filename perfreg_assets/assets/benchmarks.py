@@ -3,14 +3,13 @@
 import dagster as dg
 
 from perfreg_assets.assets import presentation
-from perfreg_assets.assets.markdown_image import PNG, markdown_image
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
 from perfreg_assets.assets.taking_in_benchmarks import take_in_folders
+from perfreg_assets.assets.telling import told_of_benchmarks
 from perfreg_assets.model import benchmarks as model
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.reports.benchmark_pictures import draw_means
 from perfreg_assets.warehouse import benchmarks as table
 
 
@@ -77,18 +76,8 @@ def benchmark_verdicts(context: dg.AssetExecutionContext, project: Project) -> N
         return
     measured = model.measure_due(warehouse, settings, watch, keys)
     with warehouse.reading() as reader:
-        states = table.states(reader, keys)
-        drawn = {key: draw_means(reader, key) for key in keys if states[key]}
+        told = told_of_benchmarks(reader, keys)
     for key in keys:
-        picture = drawn.get(key)
-        caption = f"geometric means by version, up to {key}"
         context.add_asset_metadata(
-            {
-                "dagster/partition_row_count": sum(states[key].values()),
-                **states[key],
-                "benchmarks_measured_now": len(measured),
-                **({"preview": dg.MetadataValue.md(markdown_image(picture, caption, PNG))} if picture else {}),
-                **watch.metadata(len(keys)),
-            },
-            partition_key=key,
+            {**told[key], "benchmarks_measured_now": len(measured), **watch.metadata(len(keys))}, partition_key=key
         )

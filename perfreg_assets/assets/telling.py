@@ -7,21 +7,24 @@ for it: the step `verdicts` is not asked for. Pages are, and whoever writes the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from perfreg_assets.assets import checks, presentation
+from perfreg_assets.assets.markdown_image import PNG, markdown_image
 from perfreg_assets.partitions import from_key, to_key
+from perfreg_assets.reports import benchmark_site
+from perfreg_assets.reports.benchmark_pictures import draw_means
 from perfreg_assets.reports.links import VERSIONS, version_named_by, version_page
 from perfreg_assets.run import RUN_LEVEL
+from perfreg_assets.warehouse import benchmarks, settings_table, states, version_verdicts
 from perfreg_assets.warehouse import runs as run_table
-from perfreg_assets.warehouse import settings_table, states, version_verdicts
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.connection import Reader
 
-VERDICTS = dg.AssetKey("verdicts")
+VERDICTS, BENCHMARK_VERDICTS = dg.AssetKey("verdicts"), dg.AssetKey("benchmark_verdicts")
 TOLD_AGAIN = "perfreg/told_again"
 """Tag of a Dagster run that told of verdicts: how many versions' these were. Its own partitions are not all it made."""
 _AT_ONCE = 500
@@ -82,33 +85,92 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return figures
 
 
+def told_of_benchmarks(reader: Reader, keys: Collection[str]) -> Told:
+    """Metadata of each partition: its results by their state in force, and the picture of their means."""
+    told: Told = {}
+    for key, states_of in benchmarks.states(reader, keys).items():
+        picture = draw_means(reader, key) if states_of else None
+        caption = f"geometric means by version, up to {key}"
+        preview = {"preview": dg.MetadataValue.md(markdown_image(picture, caption, PNG))} if picture else {}
+        told[key] = {**_by_state(states_of), **preview}
+    return told
+
+
+def _by_state(states_of: Mapping[str, int]) -> dict[str, int]:
+    return {"dagster/partition_row_count": sum(states_of.values()), **states_of}
+
+
 def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> None:
     """Tells Dagster the verdicts on the versions whose pages were written, where it was told others before.
 
     Args:
         pages: the written ones, relative to the site.
     """
-    has_step = VERDICTS in context.job_def.asset_layer.executable_asset_keys
-    just_told = set(context.partition_keys) if has_step else set()
-    keys = [key for key in _keys_of(reader, pages) if key not in just_told]
-    if not keys:
-        return
-    current = settings_table.current(reader)
-    omega, detector = float(current["omega"]), current["detector"]
-    again: list[str] = []
-    for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
-        before = _told_before(context.instance, some)
-        now = {key: _event(key, told) for key, told in _versions(reader, before, omega, detector).items()}
-        changed = [key for key, event in now.items() if not event.metadata.items() <= before[key].items()]
-        told = told_of(reader, run_table.ids_of_partitions(reader, changed), omega, detector)[1] if changed else {}
-        for key, metadata in told.items():
-            context.log_event(_event(key, metadata))
-        again += told
+    again = {*_tell_of_runs(context, reader, pages), *_tell_of_benchmarks(context, reader, pages)}
     if again:
         context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(len(again))})
-    if again and not has_step:  # to Dagster those of an earlier materialisation say nothing of the latest
+
+
+def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> list[str]:
+    just_told = set(context.partition_keys) if _makes(context, VERDICTS) else set()
+    keys = [key for key in _keys_of(reader, pages) if key not in just_told]
+    if not keys:
+        return []
+    current = settings_table.current(reader)
+    omega, detector = float(current["omega"]), current["detector"]
+
+    def everything(changed: Collection[str]) -> Told:
+        return told_of(reader, run_table.ids_of_partitions(reader, changed), omega, detector)[1]
+
+    again = _again(context, VERDICTS, keys, lambda some: _versions(reader, some, omega, detector), everything)
+    # To Dagster the checks of an earlier materialisation say nothing of the latest.
+    if again and not _makes(context, VERDICTS):
         for one in checks.evaluations(reader, VERDICTS.path[0], again):
             context.log_event(one)
+    return again
+
+
+def _tell_of_benchmarks(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> list[str]:
+    """A page is of many versions: all are looked at, and only where nothing was measured for it."""
+    if _makes(context, BENCHMARK_VERDICTS) or not any(page.startswith(f"{benchmark_site.FOLDER}/") for page in pages):
+        return []
+
+    def figures(some: Collection[str]) -> Told:
+        return {key: _by_state(found) for key, found in benchmarks.states(reader, some).items() if found}
+
+    def everything(changed: Collection[str]) -> Told:
+        return told_of_benchmarks(reader, changed)
+
+    return _again(context, BENCHMARK_VERDICTS, benchmarks.partitions(reader), figures, everything)
+
+
+def _again(
+    context: dg.AssetExecutionContext,
+    asset: dg.AssetKey,
+    keys: Sequence[str],
+    figures: Callable[[Collection[str]], Told],
+    everything: Callable[[Collection[str]], Told],
+) -> list[str]:
+    """The partitions of an asset of which something else was told before, once they are told again.
+
+    Args:
+        figures: what is compared, of those partitions of which anything is to tell.
+        everything: what is told.
+    """
+    again: list[str] = []
+    for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
+        now = {key: _event(asset, key, told) for key, told in figures(some).items()}
+        before = _told_before(context.instance, asset, now)
+        changed = [key for key in before if not now[key].metadata.items() <= before[key].items()]
+        for key, metadata in (everything(changed) if changed else {}).items():
+            context.log_event(_event(asset, key, metadata))
+        again += changed
+    return again
+
+
+def _makes(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> bool:
+    """Whether a step of the same Dagster run does."""
+    return asset in context.job_def.asset_layer.executable_asset_keys
 
 
 def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
@@ -121,18 +183,22 @@ def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
     return keys
 
 
-def _event(key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:
-    return dg.AssetMaterialization(VERDICTS, partition=key, metadata=metadata)
+def _event(asset: dg.AssetKey, key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(asset, partition=key, metadata=metadata)
 
 
-def _told_before(instance: dg.DagsterInstance, keys: Collection[str]) -> dict[str, Mapping[str, dg.MetadataValue[Any]]]:
+def _told_before(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, keys: Collection[str]
+) -> dict[str, Mapping[str, dg.MetadataValue[Any]]]:
     """Partition → what was told of it last, of those of which anything was."""
+    if not keys:
+        return {}
     ids = instance.get_latest_storage_id_by_partition(
-        VERDICTS, dg.DagsterEventType.ASSET_MATERIALIZATION, partitions=set(keys)
+        asset, dg.DagsterEventType.ASSET_MATERIALIZATION, partitions=set(keys)
     )
     if not ids:
         return {}
-    wanted = dg.AssetRecordsFilter(asset_key=VERDICTS, storage_ids=list(ids.values()))
+    wanted = dg.AssetRecordsFilter(asset_key=asset, storage_ids=list(ids.values()))
     return {
         record.partition_key: record.asset_materialization.metadata
         for record in instance.fetch_materializations(wanted, limit=len(ids)).records

@@ -575,6 +575,11 @@ def places_of_versions_without_runs(reader: Reader) -> list[tuple[str, str, str,
     )
 
 
+def partitions(reader: Reader) -> list[str]:
+    """The partitions that have results."""
+    return [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.benchmark_runs ORDER BY ALL")]
+
+
 def latest_partition(reader: Reader) -> str | None:
     """That of the benchmark run that was measured last."""
     found: str | None = reader.value("SELECT arg_max(partition_key, started_at) FROM core.benchmark_runs")
