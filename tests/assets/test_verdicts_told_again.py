@@ -18,7 +18,7 @@ from perfreg_assets.automation.jobs import EVERYTHING_JOB
 from perfreg_assets.automation.materialise import range_tags
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import reviews, runs, verdicts, version_verdicts
+from perfreg_assets.warehouse import reviews, runs, states, verdicts, version_verdicts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
 
@@ -51,10 +51,7 @@ def instance(project, tmp_path):
 
 def keys_of(project):
     with project.open().reading_caught_up() as reader:
-        rows = reader.rows(
-            "SELECT partition_key FROM core.runs WHERE NOT is_quarantined GROUP BY ALL ORDER BY min(started_at)"
-        )
-    return [key for (key,) in rows]
+        return states.partitions(reader)
 
 
 def materialise(instance, project, *assets, keys=None):
