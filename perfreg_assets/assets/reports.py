@@ -44,8 +44,9 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
         warehouse.publish()
     with warehouse.reading(goes_on=True) as reader, watch.measure("report"):
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
-        changed = [] if is_alone else write_pages(reader, settings, most_s=MOST_S)
-        tell_again(context, reader, changed)
+        if not is_alone:
+            changed = write_pages(reader, settings, most_s=MOST_S)
+            tell_again(context, reader, changed)
     if is_alone:
         with watch.measure("report"):
             changed = write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)

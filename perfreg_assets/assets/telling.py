@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -138,9 +139,7 @@ def _tell_of_benchmarks(context: dg.AssetExecutionContext, reader: Reader, pages
     def figures(some: Collection[str]) -> Told:
         return {key: _by_state(found) for key, found in benchmarks.states(reader, some).items() if found}
 
-    def everything(changed: Collection[str]) -> Told:
-        return told_of_benchmarks(reader, changed)
-
+    everything = partial(told_of_benchmarks, reader)
     return _again(context, BENCHMARK_VERDICTS, benchmarks.partitions(reader), figures, everything)
 
 

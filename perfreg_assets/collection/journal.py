@@ -280,14 +280,18 @@ def device_lock(directory: Path, serial: str) -> Iterator[None]:
     Raises:
         Rejected: DEVICE_BUSY.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", serial)
-    with (directory / f"{name}.lock").open("a") as handle:
+    with lock_file(directory, serial).open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise Rejected(Reason.DEVICE_BUSY, f"{serial} is in use by another collection") from error
         yield
+
+
+def lock_file(directory: Path, name: str) -> Path:
+    """Where the lock of something lies, whatever characters its name has; the folder is there then."""
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.lock"
 
 
 def is_in_use(directory: Path, serial: str) -> bool:

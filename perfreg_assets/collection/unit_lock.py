@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.journal import lock_file
 from perfreg_assets.reasons import Reason, Rejected
 
 _ASK = (
@@ -56,9 +56,7 @@ def unit_lock(directory: Path, serial: str, unit: Unit | None) -> Iterator[None]
     if unit is None:
         yield
         return
-    directory.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", unit.serial_number)
-    with (directory / f"unit-{name}.lock").open("a+") as handle:
+    with lock_file(directory, f"unit-{unit.serial_number}").open("a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -26,7 +26,11 @@ VERSIONS = 30
 def is_lost(out_dir: Path) -> bool:
     """Whether the page, or what is kept beside it, is not there or is of another release. What it says changes with the
     stamps of runs alone, and every build of a site writes it anew then."""
-    return _known(out_dir)["code"] is None or not (out_dir / PAGE).is_file()
+    return _is_lost(_known(out_dir), out_dir)
+
+
+def _is_lost(known: dict[str, Any], out_dir: Path) -> bool:
+    return known["code"] is None or not (out_dir / PAGE).is_file()
 
 
 def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | None = None) -> list[str]:
@@ -41,7 +45,7 @@ def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | 
     else:
         others = {app: stamp for app, stamp in known["stamps"].items() if app not in changed}
         stamps = dict(sorted({**others, **_stamps(reader, changed)}.items()))
-    if known["stamps"] == stamps and not is_lost(out_dir):
+    if known["stamps"] == stamps and not _is_lost(known, out_dir):
         return []
     rows = {
         app: known["rows"][app]

@@ -127,3 +127,10 @@ def demo(made_once: Callable[..., Path]) -> Site:
 def demo_copy(demo, tmp_path) -> Site:
     """One to change."""
     return _site_in(shutil.copytree(demo.settings.warehouse.parent, tmp_path / "demo"))
+
+
+@pytest.fixture
+def project(filled: Path, tmp_path: Path) -> Project:
+    """A project to change: a copy of the one that the test's module filled."""
+    shutil.copytree(filled, tmp_path / "project")
+    return Project.of(Settings(warehouse=tmp_path / "project" / "perfreg.duckdb", lock_timeout_s=10))

@@ -38,12 +38,6 @@ def filled(tmp_path_factory):
 
 
 @pytest.fixture
-def project(filled, tmp_path):
-    shutil.copytree(filled, tmp_path / "project")
-    return Project.of(Settings(warehouse=tmp_path / "project" / "perfreg.duckdb", lock_timeout_s=10))
-
-
-@pytest.fixture
 def instance(project, tmp_path):
     with dg.DagsterInstance.local_temp(str(tmp_path / "project" / "dagster")) as made:
         yield made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,11 +10,9 @@ import pytest
 
 from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import outstanding
-from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.jobs import EVERYTHING_JOB
 from perfreg_assets.automation.materialise import range_tags
 from perfreg_assets.partitions import DIMENSION
-from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -31,12 +28,6 @@ def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("what-if")
     sample_warehouse.build(folder / "perfreg.duckdb", runs=16)
     return folder
-
-
-@pytest.fixture
-def project(filled, tmp_path):
-    shutil.copytree(filled, tmp_path / "project")
-    return Project.of(Settings(warehouse=tmp_path / "project" / "perfreg.duckdb", lock_timeout_s=10))
 
 
 @pytest.fixture
