@@ -71,6 +71,7 @@ HOW: dict[str, Here | By | Not] = {
     "perfreg include": By("tests/test_cli.py", '"include"'),
     "perfreg settings set": By("tests/test_cli.py", '"settings", "set"'),
     "perfreg reevaluate": By("tests/test_cli.py", '"reevaluate"'),
+    "perfreg restore": By("tests/test_cli.py", '"restore"'),
     "perfreg tidy": By("tests/automation/test_tidying.py", "tidy"),
     "perfreg archive": By("tests/assets/test_archiving.py", '"archive"'),
     "perfreg notify": By("tests/reports/test_notify.py", "def test_"),
