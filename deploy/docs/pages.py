@@ -33,6 +33,7 @@ READABLE = """\
   --md-code-hl-generic-color: #5c5c5c; --md-code-hl-operator-color: #5c5c5c; --md-code-hl-punctuation-color: #5c5c5c; }
 [data-md-color-scheme=slate] { --md-code-hl-keyword-color: #a99bea; --md-code-hl-name-color: #d5d8e2;
   --md-code-hl-number-color: #ee8578; --md-code-hl-constant-color: #a99bea; }
+[data-md-color-scheme=slate] .md-typeset a code { color: #b4bfe0; }
 """
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -76,8 +77,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A table without heads has no empty ones."""
-    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+    """A table without heads has no empty ones; each can be focused, so that keys scroll one wider than the page."""
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html).replace("<table>", '<table tabindex="0">')
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:

@@ -93,7 +93,7 @@ def test_it_can_be_searched_and_breaks_no_rule_of_axe(browser, address, scheme):
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     broken = []
-    for name in ("index.html", "first-trace.html", "verdicts.html"):
+    for name in ("index.html", "first-trace.html", "verdicts.html", "quality.html", "run-folders.html", "series.html"):
         page.goto(f"{address}/docs/{name}")
         broken += [
             f"{name}: {rule['id']}, {rule['help']}: {node['html'][:200]}"
