@@ -9,6 +9,7 @@ lists by the published warehouse. Traces may be read by scripts of Perfetto's UI
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 from collections.abc import Callable, Collection
@@ -70,6 +71,7 @@ _NEEDS_TOKEN = (
 _NO_SITE = (
     "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
 )
+_UNREADABLE = "This file is kept on this machine and cannot be read"
 _ELSEWHERE = (
     "This run is registered, and its trace is not on this machine: it was deleted, or lies in the exchange, from which "
     "it is fetched where PERFREG_EXCHANGE names that."
@@ -92,13 +94,17 @@ def perfetto_ui_dir() -> Path:
 
 
 def find_trace(runs_dir: Path, run_id: str) -> Path | None:
-    """The trace of a registered run, or None; never a file outside the run's own folder."""
+    """The trace of a registered run, or None; never a file outside the run's own folder.
+
+    Raises:
+        OSError: the folder is there and cannot be read.
+    """
     if not RUN_ID.fullmatch(run_id):
         return None
     folder = runs_dir / run_id
     try:
         name = json.loads((folder / "run.json").read_text("utf-8-sig"))["trace"]
-    except (OSError, ValueError, KeyError, TypeError):  # not a registered run
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):  # not a registered run
         return None
     if not isinstance(name, str) or not name or name != Path(name).name:
         return None
@@ -109,7 +115,11 @@ def find_trace(runs_dir: Path, run_id: str) -> Path | None:
 
 
 def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
-    """A registered run's file besides run.json and trace, or None; never a link, never one outside the run's folder."""
+    """A registered run's file besides run.json and trace, or None; never a link, never one outside the run's folder.
+
+    Raises:
+        OSError: the folder is there and cannot be read.
+    """
     if not RUN_ID.fullmatch(run_id):
         return None
     parts = file_name.split("/")
@@ -119,8 +129,10 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
     path = folder.joinpath(*parts)
     try:
         is_own = path.is_file() and path.resolve() == path
-    except OSError:  # such a name cannot be there: too long
-        return None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # such a name cannot be there
+            return None
+        raise
     if not is_own or path in (folder / "run.json", find_trace(runs_dir.resolve(), run_id)):
         return None
     return path
@@ -150,16 +162,38 @@ def _trace_route(runs_dir: Path, warehouse: Warehouse, readers: Readers) -> Call
                     "access-control-allow-private-network": "true",
                 },
             )
-        found = find_trace(runs_dir, run_id)
-        if found is None:
+        try:
+            found = _readable(find_trace(runs_dir, run_id))
+        except OSError as error:
+            answer = _unreadable(request, error)
+        else:
+            if found is not None:
+                # A .gz trace is the file itself, not an encoding of it: Perfetto unpacks it.
+                return FileResponse(found, media_type="application/octet-stream", headers=readers(request))
             told = _ELSEWHERE if _is_registered(warehouse, run_id) else "No registered run has this id."
             answer = refusals.refusal(request, told, 404)
-            answer.headers.update(readers(request))
-            return answer
-        # A .gz trace is the file itself, not an encoding of it: Perfetto unpacks it.
-        return FileResponse(found, media_type="application/octet-stream", headers=readers(request))
+        answer.headers.update(readers(request))
+        return answer
 
     return trace
+
+
+def _readable(found: Path | None) -> Path | None:
+    """A file that is to be sent, or None where it is gone again: sending begins before the file is opened.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        if found is not None:
+            found.open("rb").close()
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _unreadable(request: Request, error: OSError) -> Response:
+    return refusals.refusal(request, f"{_UNREADABLE}: {error.strerror}.", 503)
 
 
 def _is_registered(warehouse: Warehouse, run_id: str) -> bool:
@@ -174,7 +208,12 @@ def _is_registered(warehouse: Warehouse, run_id: str) -> bool:
 
 def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
     def attachment(request: Request) -> Response:
-        found = find_attachment(runs_dir, request.path_params["run_id"], request.path_params["file_name"])
+        try:
+            found = _readable(
+                find_attachment(runs_dir, request.path_params["run_id"], request.path_params["file_name"])
+            )
+        except OSError as error:
+            return _unreadable(request, error)
         if found is None:
             return refusals.refusal(request, "No registered run has this file.", 404)
         shown = _ATTACHMENT_TYPES.get(found.suffix.lower())

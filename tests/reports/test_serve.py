@@ -29,6 +29,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 from tests.reports.served import served
 from tests.reports.test_reduction_page import told as reduction
+from tests.unprivileged import unprivileged
 
 TRACE = gzip.compress(b"\x0a\x03abc" * 5000, mtime=0)
 
@@ -312,6 +313,34 @@ def test_a_registered_trace_is_found_whether_its_run_json_begins_with_a_mark_or_
     (tmp_path / "r1" / "run.json").write_text('{"trace": "t.gz"}', encoding)
     (tmp_path / "r1" / "t.gz").touch()
     assert find_trace(tmp_path, "r1") == tmp_path / "r1" / "t.gz"
+
+
+@pytest.mark.parametrize(
+    ("closed", "path"),
+    [
+        ("trace.gz", "/traces/r1"),
+        ("run.json", "/traces/r1"),
+        (".", "/traces/r1"),
+        ("a.log", "/runs/r1/a.log"),
+        ("run.json", "/runs/r1/a.log"),
+        (".", "/runs/r1/a.log"),
+    ],
+)
+def test_a_file_of_a_run_that_cannot_be_read_is_refused_in_words(tmp_path, closed, path):
+    folder = tmp_path / "runs" / "r1"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"trace": "trace.gz"}')
+    (folder / "trace.gz").write_bytes(TRACE)
+    (folder / "a.log").write_text("told")
+    (folder / closed).chmod(0)
+    try:
+        with unprivileged(), served(Settings(home=tmp_path, warehouse=tmp_path / "w.duckdb")) as port:
+            status, headers, body = Site(port, tmp_path).ask(path)
+    finally:
+        folder.chmod(0o700)
+    assert status == 503
+    assert body.decode().startswith("This file is kept on this machine and cannot be read: Permission denied")
+    assert ("access-control-allow-origin" in headers) == path.startswith("/traces/")
 
 
 def test_without_a_site_the_start_page_says_what_to_do(tmp_path):
