@@ -238,7 +238,9 @@ class Reason(StrEnum):
     TIME_LIMIT_MISSED = "time_limit_missed", "The exploration took longer than its time limit."
     DATED_AHEAD = (
         "dated_ahead",
-        "The run is said to have begun after it was taken in; correct started_at: exclude it, give it again, include it.",
+        "It is said to begin later than now: `perfreg exclude` such a run, give it again with the right started_at (of a "
+        "bare trace: `perfreg import --started-at`), `perfreg include` it; of benchmark results give the file again with "
+        "`perfreg bench import --started-at`.",
     )
     NOT_CHECKED = "not_checked", "The trace was not looked at yet; materialise the run's version."
     LEFTOVER_ON_DEVICE = "leftover_on_device", "A file is still on the device; run `perfreg collect --sweep`."

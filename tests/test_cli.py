@@ -23,6 +23,7 @@ from perfreg_assets.cli import ingesting, main, reading
 from perfreg_assets.evaluation import evaluate, show, versions
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
+from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import reviews, runs, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
@@ -287,7 +288,7 @@ def test_runs_that_are_dated_in_the_future_are_named(warehouse, capsys):
         writer.execute("UPDATE core.runs SET started_at = '2126-11-20T09:00:00Z' WHERE run_id = ?", [ids[0]])
     reading.show_verdicts(settings, set(ids))
     named = f"dated in the future (2126-11-20 09:00 UTC), and until then later than all others: {ids[0]}; "
-    assert named in capsys.readouterr().err
+    assert f"{named}{Reason.DATED_AHEAD.sentence}\n" in capsys.readouterr().err
     with Warehouse.of(settings).writing() as writer:
         runs.exclude(writer, ids[0], "its clock was ahead")
     reading.show_verdicts(settings, set(ids))

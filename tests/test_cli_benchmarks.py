@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+from perfreg_assets.reasons import Reason
 
 DATA = Path(__file__).parent / "data" / "benchmark-results"
 STARTUPS = [(day, arm) for day in ("2024-02", "2024-07", "2024-09") for arm in ("disabled", "enabled")]
@@ -47,6 +48,18 @@ def test_a_version_that_starts_more_slowly_is_told_with_status_3(warehouse):
     # `bench run` measured for minutes before: these seconds are of what came after.
     assert re.search(r"written; taking them in took \d+\.\d s$", again.stderr, re.MULTILINE)
     assert "535 ms" in again.stdout
+
+
+def test_results_that_are_dated_in_the_future_are_named_with_what_to_do(tmp_path):
+    file, origin = DATA / "pyperf_telco.json.gz", ("--app", "a", "--app-version", "1")
+    ahead = run("import", file, *origin, "--started-at", "2126-11-20T09:00:00Z", warehouse=tmp_path / "p.duckdb")
+    assert (
+        "dated in the future (2126-11-20 09:00 UTC), and until then later than all others: pyperf_telco.json.gz; "
+        f"{Reason.DATED_AHEAD.sentence}\n"
+    ) in ahead.stderr
+    again = run("import", file, *origin, "--started-at", "2026-11-20T09:00:00Z", warehouse=tmp_path / "p.duckdb")
+    assert "0 of 1 files are new, the start of 1 is corrected" in again.stderr
+    assert "dated in the future" not in again.stderr
 
 
 def test_a_quicker_build_is_no_regression_for_what_its_profiler_tells_per_second(tmp_path):

@@ -36,9 +36,13 @@ def take_in_folders(
         found = [one.measured for one in taken if one.measured is not None]
         if found:
             with warehouse.writing() as writer:
+                corrected = table.correct_starts(writer, found)
                 added = table.add(writer, found)
             new += added
-            log.info("%s: %d of %d files are new", folder.name, len(added), len(found))
+            log.info(
+                "%s: %d of %d files are new, the start of %d is corrected",
+                folder.name, len(added), len(found), len(corrected),
+            )  # fmt: skip
         refused = [one for one in taken if one.rejected is not None]
         for one in refused:
             assert one.rejected is not None

@@ -59,7 +59,7 @@ def device_of(content: Mapping[str, Any]) -> str | None:
 
 
 def started_at(content: Mapping[str, Any]) -> datetime | None:
-    """When the first run began; pyperf writes the time of the machine without its zone, which is taken as UTC."""
+    """When the first run began, without a zone: pyperf writes the time of the machine (datetime.now())."""
     dates = [
         str(run["metadata"]["date"])
         for one in content["benchmarks"]
@@ -67,10 +67,11 @@ def started_at(content: Mapping[str, Any]) -> datetime | None:
         if (run.get("metadata") or {}).get("date")
     ]
     try:
-        found = min(datetime.fromisoformat(date) for date in dates)
+        return min(
+            map(datetime.fromisoformat, dates), key=lambda date: date if date.tzinfo else date.replace(tzinfo=UTC)
+        )
     except ValueError:  # none, or none that is a date
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def environment_of(content: Mapping[str, Any]) -> dict[str, Any]:

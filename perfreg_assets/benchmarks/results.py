@@ -147,7 +147,7 @@ class ResultFile:
     Attributes:
         tool: jetpack, jmh, google_benchmark, pyperf or a runner.
         device: as the tool tells it; None where it does not.
-        started_at: likewise.
+        started_at: likewise; without a zone where the tool tells it without.
         environment: what else the tool says about where it was measured.
         sha256: of the file.
     """

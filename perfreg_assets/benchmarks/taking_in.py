@@ -28,6 +28,8 @@ from perfreg_assets.warehouse.measurements import MeasurementRow
 
 DOCUMENT = "benchmark.json"
 UNKNOWN_DEVICE = "unknown"
+_OWN_TIME = "the machine's own, taken as UTC"
+"""As marts.earliest_start knows it."""
 _DOCUMENT_BYTES_MAX = 1 << 20
 
 
@@ -232,6 +234,8 @@ def measured_of(
     device, variant = origin.device or read.device or UNKNOWN_DEVICE, origin.variant or ""
     environment = dict(read.environment)
     started_at = origin.started_at or _in_utc(read.started_at)
+    if origin.started_at is None and read.started_at is not None and read.started_at.tzinfo is None:
+        environment["started_at_is"] = _OWN_TIME
     if started_at is None:
         environment["started_at_is"] = "the time of the file" if written_at else "the time of the import"
         started_at = written_at or datetime.now(UTC)
@@ -259,13 +263,15 @@ def measured_of(
         tuple(_result(run_id, one) for one in results),
         tuple(row for one in results for row in _launches(run_id, one)),
         tuple(row for one in results for row in _warnings(run_id, one)),
+        is_dated=origin.started_at is not None,
     )
 
 
 def _in_utc(told: datetime | None) -> datetime | None:
-    """The time that a file tells; one that is in no year counts as not told."""
+    """The time that a file tells; one that is in no year counts as not told. One without its zone is taken as UTC's: so
+    results of one machine keep their order, wherever they are taken in."""
     try:
-        return None if told is None else in_utc(told)
+        return None if told is None else in_utc(told if told.tzinfo else told.replace(tzinfo=UTC))
     except ValueError:
         return None
 

@@ -12,7 +12,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.given import ANY_TEXT, MOMENT
-from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
+from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS, tell_ahead
 from perfreg_assets.cli.root import command, group
 from perfreg_assets.how_many import how_many
 from perfreg_assets.readable import readable, readable_quantity
@@ -96,6 +96,7 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
     begin = time.perf_counter()
     warehouse = Warehouse.of(settings)
     with warehouse.writing() as writer:
+        corrected = table.correct_starts(writer, found)
         new = table.add(writer, found)
     show("comparing with earlier results")
     measured = model.measure_due(warehouse, settings, Stopwatch())
@@ -109,10 +110,14 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
                 f"{file} has benchmarks of {other} under other flags of the virtual machine; both count as launches of "
                 "one version, --variant keeps them apart"
             )
+        ahead = table.dated_in_future(reader, ids)
+    tell_ahead(ahead)
     each = {one.run.benchmark_run_id: len(one.scores) for one in found}  # a file that is given twice is one
+    told_corrected = f", the start of {len(corrected)} is corrected" if corrected else ""
     terminal.note(
-        f"{len(new)} of {len(ids)} files are new, {how_many(sum(each.values()), 'result')}, {len(measured)} "
-        f"measured, {how_many(len(written), 'page')} written; taking them in took {time.perf_counter() - begin:.1f} s"
+        f"{len(new)} of {len(ids)} files are new{told_corrected}, {how_many(sum(each.values()), 'result')}, "
+        f"{len(measured)} measured, {how_many(len(written), 'page')} written; "
+        f"taking them in took {time.perf_counter() - begin:.1f} s"
     )
     return rows
 

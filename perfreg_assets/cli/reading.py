@@ -19,6 +19,7 @@ from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
+from perfreg_assets.reasons import Reason
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
 
@@ -284,12 +285,7 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
             f"excluded, and in no history: {terminal.listed(excluded[:_NAMED], len(excluded))}; "
             "`perfreg include RUN_ID` lets a run count"
         )
-    if ahead:
-        named = terminal.listed([run_id for run_id, _ in ahead[:_NAMED]], len(ahead))
-        terminal.note(
-            f"dated in the future ({ahead[0][1]:%Y-%m-%d %H:%M} UTC), and until then later than all others: {named}; "
-            "`perfreg exclude RUN_ID`, give it again with the right started_at (--started-at), `perfreg include RUN_ID`"
-        )
+    tell_ahead(ahead)
     terminal.say()
     terminal.say(answer([row for row in rows if row["is_counted"]], versions))
     terminal.say()
@@ -301,6 +297,20 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     for sentence in worth:
         terminal.say()
         terminal.say(sentence)
+
+
+def tell_ahead(found: Sequence[tuple[str, datetime]]) -> None:
+    """Says of runs or files of benchmark results that they are dated in the future, and what to do.
+
+    Args:
+        found: name and start, the latest first.
+    """
+    if found:
+        named = terminal.listed([name for name, _ in found[:_NAMED]], len(found))
+        terminal.note(
+            f"dated in the future ({found[0][1]:%Y-%m-%d %H:%M} UTC), and until then later than all others: {named}; "
+            f"{Reason.DATED_AHEAD.sentence}"
+        )
 
 
 @command(

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
 from perfreg_assets.model.trace_places import found_again
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, earlier_published_beside
-from perfreg_assets.warehouse import examining, migrations, runs
+from perfreg_assets.warehouse import benchmarks, examining, migrations, runs
 from perfreg_assets.warehouse import traces as trace_table
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.examining import Condition
+
+AheadIn = Callable[[Reader], list[tuple[str, datetime]]]
+"""Names and starts of what is in the future, the latest first."""
+_DATED: Mapping[str, tuple[tuple[str, str], AheadIn]] = {
+    "dates of runs": (("run", "runs"), runs.dated_in_future),
+    "dates of benchmarks": (("file of benchmark results", "files of benchmark results"), benchmarks.dated_in_future),
+}
 
 
 def examine_warehouse(settings: Settings) -> list[Finding]:
@@ -34,7 +45,8 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
         if published.version == migrations.latest_version():
             found.append(guarded("traces noted as gone", lambda: _found_again(warehouse, settings)))
             found.append(guarded("registered folders", lambda: registered_folders(warehouse, settings)))
-            found.append(guarded("dates of runs", lambda: _dates(warehouse)))
+            for check, (nouns, ahead_in) in _DATED.items():
+                found.append(guarded(check, partial(_dates, warehouse, check, nouns, ahead_in)))
     return found
 
 
@@ -173,21 +185,15 @@ def _found_again(warehouse: Warehouse, settings: Settings) -> Finding:
     return Finding(check, OK, f"{count}, and none is where it was kept")
 
 
-def _dates(warehouse: Warehouse) -> Finding:
-    """Of runs in the future: every history begins with them, and their version is the latest where none has a code."""
+def _dates(warehouse: Warehouse, check: str, nouns: tuple[str, str], ahead_in: AheadIn) -> Finding:
+    """Of what is in the future: every history begins with it, and its version is the latest where none has a code."""
     with warehouse.reading() as reader:
-        ahead = runs.dated_in_future(reader)
+        ahead = ahead_in(reader)
     if not ahead:
-        return Finding("dates of runs", OK, "none is in the future")
-    run_id, started_at = ahead[0]
-    told = f"{how_many(len(ahead), 'run')} {'is' if len(ahead) == 1 else 'are'} dated in the future, such as {run_id}"
-    return Finding(
-        "dates of runs",
-        NOTICE,
-        f"{told}: {started_at:%Y-%m-%d %H:%M} UTC",
-        f"`perfreg exclude {run_id}`, give it again with the right started_at (of a bare trace: `perfreg import "
-        f"--started-at`), `perfreg include {run_id}`",
-    )
+        return Finding(check, OK, "none is in the future")
+    name, started_at = ahead[0]
+    told = f"{how_many(len(ahead), *nouns)} {'is' if len(ahead) == 1 else 'are'} dated in the future, such as {name}"
+    return Finding(check, NOTICE, f"{told}: {started_at:%Y-%m-%d %H:%M} UTC", Reason.DATED_AHEAD.sentence)
 
 
 def _again(warehouse: Warehouse, done: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,8 +13,9 @@ import numpy as np
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import measurements, reviews
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.key_conditions import one_of_named
+from perfreg_assets.warehouse.key_conditions import one_of, one_of_named
 from perfreg_assets.warehouse.measurements import MeasurementRow
+from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.rows import Table, insert, insert_all, now_utc, to_arrow
 
 BENCHMARK_RUN = "benchmark_run"
@@ -134,13 +136,15 @@ _OF_RUNS = "benchmark_run_id IN (SELECT unnest(?::VARCHAR[]))"
 
 @dataclass(frozen=True)
 class Measured:
-    """All that is stored of one file of results when it is taken in."""
+    """All that is stored of one file of results when it is taken in. `is_dated`: who brings it says when it was
+    measured."""
 
     run: BenchmarkRunRow
     scores: tuple[MeasurementRow, ...]
     results: tuple[ResultRow, ...]
     launches: tuple[LaunchRow, ...]
     warnings: tuple[WarningRow, ...]
+    is_dated: bool = False
 
 
 def known(reader: Reader, run_ids: Iterable[str]) -> set[str]:
@@ -163,6 +167,32 @@ def add(writer: Writer, found: Sequence[Measured]) -> list[str]:
     ids = [one.run.benchmark_run_id for one in new]
     measurements.replace_subjects(writer, BENCHMARK_RUN, ids, [row for one in new for row in one.scores])
     return ids
+
+
+def correct_starts(writer: Writer, found: Sequence[Measured]) -> list[str]:
+    """Gives those that are there the start that who brings them again says; the ids of those that had another one."""
+    said = {one.run.benchmark_run_id: one.run for one in found if one.is_dated}
+    corrected = []
+    for run_id, row in said.items():
+        corrected += writer.rows(
+            "UPDATE core.benchmark_runs SET started_at = ?, environment = ? "
+            "WHERE benchmark_run_id = ? AND started_at <> ? RETURNING benchmark_run_id",
+            [row.started_at, json.dumps(row.environment), run_id, row.started_at],
+        )
+    return [run_id for (run_id,) in corrected]
+
+
+def dated_in_future(reader: Reader, run_ids: Iterable[str] | None = None) -> list[tuple[str, datetime]]:
+    """(file name, start) of benchmark runs (None: of all) that begin later than now, the latest first: until then no
+    other is later than they."""
+    of_runs, bound = ("true", []) if run_ids is None else one_of(list(run_ids), "benchmark_run_id")
+    found = reader.rows(
+        "SELECT source_name, epoch_us(started_at) FROM core.benchmark_runs "
+        f"WHERE marts.earliest_start(started_at, environment) > now() AND {of_runs} "
+        "ORDER BY started_at DESC, benchmark_run_id DESC",
+        bound,
+    )
+    return [(name, of_epoch_us(started_us)) for name, started_us in found]
 
 
 _UNDER_OTHER_FLAGS = """

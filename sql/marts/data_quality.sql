@@ -1,5 +1,5 @@
 -- A row is something that keeps a run or a series from being judged, or should be looked at.
--- depends: current_value, is_alarm_at, reasons
+-- depends: current_value, dated_ahead, earliest_start, is_alarm_at, reasons
 CREATE VIEW marts.data_quality AS
 SELECT
     findings.run_id, findings.run_no, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
@@ -23,12 +23,8 @@ FROM (
         format('The exploration took {:.1f} s, the time limit is {:.1f} s.', (exploration_end_ns - exploration_start_ns) / 1e9, time_limit_s), false
     FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s AND scenario IS NULL -- a script ends when it is done
     UNION ALL
-    SELECT run_id, run_no, 'run', NULL, 'dated_ahead',
-        format(
-            'The run is said to have begun {:,.0f} hours after it was taken in: a clock was ahead, or the zone is another. Histories and the order of versions go by it.',
-            epoch(started_at - registered_at) / 3600
-        ), false
-    FROM core.runs WHERE started_at > registered_at + INTERVAL 1 HOUR AND NOT is_quarantined -- clocks differ by minutes
+    SELECT run_id, run_no, 'run', NULL, 'dated_ahead', marts.dated_ahead(started_at, registered_at), false
+    FROM core.runs WHERE marts.dated_ahead(started_at, registered_at) IS NOT NULL AND NOT is_quarantined
     UNION ALL
     SELECT run_id, run_no, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete
@@ -110,6 +106,11 @@ LEFT JOIN (
     SELECT judged.run_id, judged.run_no, judged.series FROM core.distances AS judged
     WHERE judged.is_latest AND judged.series <> '*' AND judged.detector = marts.current_value('detector')
 ) AS wanted ON wanted.run_id = findings.run_id AND wanted.run_no = findings.run_no AND wanted.series = findings.series
-LEFT JOIN marts.reasons AS reasons ON reasons.reason_code = findings.reason_code;
+LEFT JOIN marts.reasons AS reasons ON reasons.reason_code = findings.reason_code
+UNION ALL
+SELECT
+    benchmark_run_id, NULL, app, version_name, started_at, 'benchmark', NULL, 'dated_ahead',
+    marts.dated_ahead(marts.earliest_start(started_at, environment), imported_at), false
+FROM core.benchmark_runs WHERE marts.dated_ahead(marts.earliest_start(started_at, environment), imported_at) IS NOT NULL;
 
 COMMENT ON VIEW marts.data_quality IS 'A row is something that keeps a run or a series from being judged, or should be looked at.';

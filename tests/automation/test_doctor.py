@@ -132,10 +132,24 @@ def test_runs_that_are_dated_in_the_future_are_told(settings):
         "notice",
         "1 run is dated in the future, such as ahead: 2126-11-20 09:00 UTC",
     )
-    assert "`perfreg exclude ahead`" in row["advice"]
+    assert row["advice"] == Reason.DATED_AHEAD.sentence
     with Warehouse.of(settings).writing() as writer:
         writer.execute("UPDATE core.runs SET is_excluded = true WHERE run_id = 'ahead'")
     assert examined(settings)["dates of runs"]["state"] == "ok"
+
+
+def test_results_that_are_dated_in_the_future_are_told(settings):
+    taken = """
+    INSERT INTO core.benchmark_runs BY NAME SELECT $1 AS benchmark_run_id, '' AS partition_key, 'app' AS app,
+        '1' AS version_name, 'd' AS device, '' AS variant, 'jmh' AS runner, $1 AS source_name, '' AS source_sha256,
+        '{}' AS environment, $2 AS started_at, now() AS imported_at
+    """
+    with Warehouse.of(settings).writing() as writer:
+        for name, started_at in (("now", datetime.now(UTC)), ("ahead.json", datetime(2126, 11, 20, 9, tzinfo=UTC))):
+            writer.execute(taken, [name, started_at])
+    told = "1 file of benchmark results is dated in the future, such as ahead.json: 2126-11-20 09:00 UTC"
+    row = examined(settings)["dates of benchmarks"]
+    assert (row["state"], row["detail"], row["advice"]) == ("notice", told, Reason.DATED_AHEAD.sentence)
 
 
 @pytest.mark.parametrize(("name", "earlier"), [("perfreg", "perfreg.read"), ("perfreg.db", "perfreg.read.db")])

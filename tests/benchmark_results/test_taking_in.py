@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ ORIGIN = Origin(app="com.x", version_name="1")
 
 def store(warehouse, taken):
     with warehouse.writing() as writer:
+        table.correct_starts(writer, [one.measured for one in taken if one.measured is not None])
         return table.add(writer, [one.measured for one in taken if one.measured is not None])
 
 
@@ -76,8 +78,56 @@ def test_a_moment_that_nobody_tells_is_that_of_the_file_and_said(tmp_path):
     (one,) = take_in([DATA / "jmh_ojalgo.json.gz"], ORIGIN)
     assert one.measured.run.environment["started_at_is"] == "the time of the file"
     assert one.measured.run.device == "unknown"
-    (told,) = take_in([DATA / "pyperf_telco.json.gz"], ORIGIN)
+    (told,) = take_in([DATA / "pyperf_telco.json.gz"], replace(ORIGIN, started_at=datetime(2026, 3, 4, tzinfo=UTC)))
     assert "started_at_is" not in told.measured.run.environment
+
+
+def test_a_time_without_its_zone_is_taken_as_utc_and_said():
+    """pyperf writes datetime.now(): machines keep the order of their results, whatever zone they are in."""
+    (one,) = take_in([DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert one.measured.run.started_at == datetime(2016, 10, 21, 3, 14, 19, 670631, tzinfo=UTC)
+    assert one.measured.run.environment["started_at_is"] == "the machine's own, taken as UTC"
+
+
+def pyperf_file(path, date):
+    run = {"values": [1.0, 2.0], "metadata": {"date": date.isoformat()}}
+    path.write_text(json.dumps({"version": "1.0", "benchmarks": [{"metadata": {"name": "q"}, "runs": [run]}]}))
+    return path
+
+
+def test_results_that_are_dated_in_the_future_are_named_until_they_are_given_again(warehouse, settings, tmp_path):
+    """Until then no other is later. Of a time without its zone nobody knows before 14 hours are over."""
+    now = datetime.now(UTC)
+    near, local, far = (
+        pyperf_file(tmp_path / f"{name}.json", date)
+        for name, date in (
+            ("near", now + timedelta(minutes=5)),
+            ("local", (now + timedelta(hours=13)).replace(tzinfo=None)),
+            ("far", now + timedelta(hours=100)),
+        )
+    )
+    (_, _, run_id) = ids = store(warehouse, take_in([near, local, far], ORIGIN))
+    found = "SELECT run_id, run_no, scope, version_name, is_blocking, detail FROM marts.data_quality"
+    with warehouse.reading() as reader:
+        assert [name for name, _ in table.dated_in_future(reader)] == ["far.json", "near.json"]
+        assert [name for name, _ in table.dated_in_future(reader, ids[:2])] == ["near.json"]
+        ((*told, detail),) = reader.rows(found)
+    assert told == [run_id, None, "benchmark", "1", False]
+    assert detail.startswith("It is said to have begun 100 hours after it was taken in")
+    later = pyperf_file(tmp_path / "later.json", now + timedelta(hours=100, minutes=1))
+    store(warehouse, take_in([later], ORIGIN))
+    model.measure_due(warehouse, settings, Stopwatch())
+    assert store(warehouse, take_in([far, later], replace(ORIGIN, started_at=now))) == []
+    with warehouse.reading() as reader:
+        assert [name for name, _ in table.dated_in_future(reader)] == ["near.json"]
+        assert reader.rows(found) == []
+        assert reader.rows("SELECT environment ->> '$.started_at_is' FROM marts.benchmark_runs ORDER BY ALL") == [
+            ("the machine's own, taken as UTC",), (None,), (None,), (None,)
+        ]  # fmt: skip
+    assert set(model.measure_due(warehouse, settings, Stopwatch())) >= {run_id}, "its place among the others is another"
+    store(warehouse, take_in([far], ORIGIN))  # who says nothing of it changes nothing
+    with warehouse.reading() as reader:
+        assert [name for name, _ in table.dated_in_future(reader)] == ["near.json"]
 
 
 @pytest.mark.parametrize("changed_at", [260_000_000_000, -63_000_000_000])

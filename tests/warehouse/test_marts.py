@@ -255,7 +255,7 @@ def test_a_run_that_is_dated_after_it_was_taken_in_is_named(sample_copy: Warehou
         writer.execute(later.format("400 DAY", "'notes-0001'"))
         ((run_id, is_blocking, detail),) = writer.rows(named)
     assert (run_id, is_blocking) == ("notes-0001", False)
-    assert detail.startswith("The run is said to have begun 9,600 hours after it was taken in")
+    assert detail.startswith("It is said to have begun 9,600 hours after it was taken in")
 
 
 def test_data_quality_names_every_bad_run(sample: Warehouse) -> None:

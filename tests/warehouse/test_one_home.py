@@ -13,7 +13,7 @@ from perfreg_assets.reasons import Reason
 
 FILES = sorted([*(sql_dir() / "marts").glob("*.sql"), *(sql_dir() / "examples").glob("*.sql")])
 WAREHOUSE = sorted((Path(__file__).parents[2] / "perfreg_assets" / "warehouse").glob("*.py"))
-SCOPES = {"run", "trace", "series", "history", "collection"}
+SCOPES = {"run", "trace", "series", "history", "collection", "benchmark"}
 
 
 def _code(path: Path) -> str:
