@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from perfreg_assets.collection import unit_lock
 from perfreg_assets.collection.adb_server import PASSING_REASONS, AdbServer
 from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts, ShellResult
 from perfreg_assets.collection.journal import Journal, device_lock, open_journal
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
+from perfreg_assets.collection.unit import ask
+from perfreg_assets.collection.unit_lock import unit_lock
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -56,9 +57,10 @@ def lend(
         stack.enter_context(device_lock(journal_dir(settings), serial))
         device = Device(server, serial, token=token)
         device.wait_ready(connect_timeout_s)
-        stack.enter_context(unit_lock.unit_lock(journal_dir(settings), serial, unit_lock.ask(device)))
-        sweep_device(device, settings)
-        journal = open_journal(journal_dir(settings), token, serial)
+        unit = ask(device)
+        stack.enter_context(unit_lock(journal_dir(settings), serial, unit))
+        sweep_device(device, settings, unit)
+        journal = open_journal(journal_dir(settings), token, serial, unit)
         session = BenchmarkSession(device, journal, reconnect_timeout_s)
         try:
             session.begin()

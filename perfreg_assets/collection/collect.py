@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.collection import device_state, told_sessions, unit_lock
+from perfreg_assets.collection import device_state, told_sessions
 from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.builds import Build, check_build, read_build
 from perfreg_assets.collection.clock import ClockSample, TraceClock, host_boot_s
@@ -38,6 +38,8 @@ from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_docu
 from perfreg_assets.collection.run_folder import write_run_folder
 from perfreg_assets.collection.state_times import read_state_times
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
+from perfreg_assets.collection.unit import ask
+from perfreg_assets.collection.unit_lock import unit_lock
 from perfreg_assets.collection.waiting import Patience, when_free
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
@@ -197,16 +199,16 @@ class Collection:
             when_free(lock, config, self._stages)
             device = Device(server, serial, token=self._id, command_timeout_s=config.command_timeout_s)
             device.wait_ready(config.connect_timeout_s)
-            unit = unit_lock.ask(device)
+            unit = ask(device)
 
             def lock_unit() -> None:
-                stack.enter_context(unit_lock.unit_lock(journal_dir(self._settings), serial, unit))
+                stack.enter_context(unit_lock(journal_dir(self._settings), serial, unit))
 
             when_free(lock_unit, config, self._stages)
             self._stages.enter("sweep", "cleaning what an earlier collection left")
-            for line in sweep_device(device, self._settings).cleaned:
+            for line in sweep_device(device, self._settings, unit).cleaned:
                 self._stages.tell(f"cleaned {line}")
-            journal = open_journal(journal_dir(self._settings), self._id, serial)
+            journal = open_journal(journal_dir(self._settings), self._id, serial, unit)
             try:
                 journal.owe("host_path", str(self._work_dir))
                 journal.owe("processes", self._id)

@@ -21,6 +21,7 @@ from typing import Any
 
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.salvage import salvage
+from perfreg_assets.collection.unit import Unit
 from perfreg_assets.process_life import started_ticks
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import write_whole
@@ -57,12 +58,16 @@ _HOST_KINDS = frozenset({"host_process", "host_path"})
 
 
 class Journal:
-    """The open debts of one collection. Create with `open_journal` or read with `unfinished_journals`."""
+    """The open debts of one collection. Create with `open_journal` or read with `unfinished_journals`.
 
-    def __init__(self, path: Path, collection_id: str, serial: str) -> None:
+    `serial`: what adb called its device. `unit`: which one that is; None where it did not say.
+    """
+
+    def __init__(self, path: Path, collection_id: str, serial: str, unit: Unit | None = None) -> None:
         self.path = path
         self.collection_id = collection_id
         self.serial = serial
+        self.unit = unit
         self._open: dict[int, Debt] = {}
         self._next = 0
 
@@ -226,13 +231,14 @@ _PAY_DEVICE: dict[str, Callable[..., bool]] = {
 
 
 # ---- journals of a home --------------------------------------------------------------------------
-def open_journal(directory: Path, collection_id: str, serial: str) -> Journal:
+def open_journal(directory: Path, collection_id: str, serial: str, unit: Unit | None = None) -> Journal:
     """A new journal, on the disk."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{collection_id}{_SUFFIX}"
     # With its first line or not at all: one without is nobody's, and is deleted.
-    write_whole(path, _encoded({"collection_id": collection_id, "serial": serial}), is_durable=True)
-    return Journal(path, collection_id, serial)
+    head = {"collection_id": collection_id, "serial": serial, "unit": unit and asdict(unit)}
+    write_whole(path, _encoded(head), is_durable=True)
+    return Journal(path, collection_id, serial, unit)
 
 
 def read_journal(path: Path) -> Journal | None:
@@ -246,7 +252,8 @@ def read_journal(path: Path) -> Journal | None:
     if not lines or "serial" not in lines[0]:
         return None
     head = lines[0]
-    journal = Journal(path, head["collection_id"], head["serial"])
+    unit = head.get("unit")  # of sessions of earlier releases nobody knows it
+    journal = Journal(path, head["collection_id"], head["serial"], unit and Unit(**unit))
     for line in lines[1:]:
         if "owe" in line:
             owed = line["owe"]
@@ -257,9 +264,13 @@ def read_journal(path: Path) -> Journal | None:
     return journal
 
 
-def unfinished_journals(directory: Path, serial: str | None = None) -> list[Journal]:
-    """Journals with open debts, of one device or of all. Settle them only while holding the device's lock:
-    whoever holds it knows that no collection on that device is running."""
+def unfinished_journals(directory: Path, serial: str | None = None, unit: Unit | None = None) -> list[Journal]:
+    """Journals with open debts, of one device or of all. Settle them only while holding the device's locks:
+    whoever holds them knows that no collection on that device is running.
+
+    Args:
+        unit: which one it is, where it says so: its journals under another name of adb's are its too.
+    """
     found = []
     for path in sorted(directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else []:
         try:
@@ -268,7 +279,7 @@ def unfinished_journals(directory: Path, serial: str | None = None) -> list[Jour
             continue
         if journal is None:
             path.unlink(missing_ok=True)
-        elif serial is None or journal.serial == serial:
+        elif serial is None or journal.serial == serial or (unit is not None and journal.unit == unit):
             found.append(journal)
     return found
 

@@ -5,6 +5,7 @@ Done before each collection for its device, and by `perfreg collect --sweep` for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.device import SCRATCH_DIR, Device
 from perfreg_assets.collection.journal import device_lock, unfinished_journals
 from perfreg_assets.collection.perfetto_session import TRACE_DIR
+from perfreg_assets.collection.unit import Unit, ask
+from perfreg_assets.collection.unit_lock import unit_lock
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
@@ -36,15 +39,18 @@ def journal_dir(settings: Settings) -> Path:
     return settings.home_dir / "collections"
 
 
-def sweep_device(device: Device, settings: Settings) -> SweepResult:
-    """Settles the journals of one device. Only while holding its lock.
+def sweep_device(device: Device, settings: Settings, unit: Unit | None) -> SweepResult:
+    """Settles the journals of one device, under whatever name of adb's they were begun. Only while holding its locks.
+
+    Args:
+        unit: which one it is; None: it does not say.
 
     Raises:
         Rejected: never for a debt that cannot be paid; that one is in `remaining`.
     """
     cleaned: list[str] = []
     remaining: list[str] = []
-    for journal in unfinished_journals(journal_dir(settings), device.serial):
+    for journal in unfinished_journals(journal_dir(settings), device.serial, unit):
         before = {str(debt) for debt in journal.debts}
         left = [str(debt) for debt in journal.settle(device)]
         remaining += [f"{debt} on {device.serial}" for debt in left]
@@ -64,18 +70,20 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
     """
     server = AdbServer()
     directory = journal_dir(settings)
-    serials = {journal.serial for journal in unfinished_journals(directory)}
-    if serial is not None:
-        serials = {serial}
     result = SweepResult()
-    for name in sorted(serials):
+    for name in [serial] if serial is not None else _names(server, directory):
         device = Device(server, name, token="sweep")
         try:
             with device_lock(directory, name):
                 device.wait_ready(connect_timeout_s)
-                result += sweep_device(device, settings)
-                listed = {debt.arguments for journal in unfinished_journals(directory, name) for debt in journal.debts}
-                result += SweepResult(unlisted=tuple(_unlisted(device, {item for found in listed for item in found})))
+                unit = ask(device)
+                with unit_lock(directory, name, unit):
+                    if serial is None and not unfinished_journals(directory, name, unit):
+                        continue  # another device
+                    result += sweep_device(device, settings, unit)
+                    journals = unfinished_journals(directory, name, unit)
+                    listed = {item for journal in journals for debt in journal.debts for item in debt.arguments}
+                    result += SweepResult(unlisted=tuple(_unlisted(device, listed)))
         except Rejected as refusal:
             if refusal.reason is Reason.ADB_UNAVAILABLE:
                 raise
@@ -84,6 +92,23 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
                 raise
             result += SweepResult(remaining=tuple(f"{debt} on {name} ({refusal})" for debt in debts))
     return result
+
+
+def _names(server: AdbServer, directory: Path) -> Iterator[str]:
+    """adb's names of the devices that have something listed. First those that are attached, and where one is not, all
+    others that are: it may be one of them, under another name.
+
+    Raises:
+        Rejected: ADB_UNAVAILABLE.
+    """
+    listed = {journal.serial for journal in unfinished_journals(directory)}
+    if not listed:
+        return
+    attached = {one.serial for one in server.devices() if one.state == "device"}
+    yield from sorted(listed & attached)
+    if any(journal.unit is not None and journal.serial not in attached for journal in unfinished_journals(directory)):
+        yield from sorted(attached - listed)
+    yield from sorted({journal.serial for journal in unfinished_journals(directory)} - attached)
 
 
 def remaining(settings: Settings) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from perfreg_assets.collection.benchmark_session import lend
 from perfreg_assets.collection.collect import collect
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.journal import device_lock
-from perfreg_assets.collection.sweep import remaining, sweep
+from perfreg_assets.collection.sweep import SweepResult, remaining, sweep
 from perfreg_assets.reasons import Reason, Rejected
 
 pytestmark = pytest.mark.device
@@ -105,15 +105,49 @@ def test_the_device_is_in_use_under_another_name(bench):
         with pytest.raises(Rejected) as rejected, lend(bench.settings, other):
             pass
         refusals.append(rejected.value)
+        with pytest.raises(Rejected) as rejected:  # it would tell of files that the session needs
+            sweep(bench.settings, serial=other, connect_timeout_s=5)
+        refusals.append(rejected.value)
 
     standin_fixtures.attach(other)
     try:
         bench.collect(at={"explore": again})
     finally:
         AdbServer().disconnect(other)
-    assert [one.reason for one in refusals] == [Reason.DEVICE_BUSY] * 2
+    assert [one.reason for one in refusals] == [Reason.DEVICE_BUSY] * 3
     assert f"{other} is in use by another collection, under another name" in str(refusals[0])
     bench.assert_next_works()
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_what_is_owed_is_paid_under_the_devices_other_name(bench, is_named):
+    bench.device.set_faults(rm="refuse")
+    (left,) = bench.collect().leftovers
+    bench.device.set_faults()
+    serial = bench.device.serial
+    other = serial.replace("127.0.0.1", "localhost")
+    standin_fixtures.attach(other)
+    AdbServer().disconnect(serial)
+    try:
+        swept = sweep(bench.settings, serial=other if is_named else None, connect_timeout_s=2)
+    finally:
+        AdbServer().disconnect(other)
+        standin_fixtures.attach(serial)
+    assert swept == SweepResult(cleaned=(f"{left} on {other}",))
+    bench.assert_clean()
+
+
+def test_the_next_collection_under_another_name_pays_what_is_owed(bench):
+    bench.device.set_faults(rm="refuse")
+    assert len(bench.collect().leftovers) == 1
+    bench.device.set_faults()
+    other = bench.device.serial.replace("127.0.0.1", "localhost")
+    standin_fixtures.attach(other)
+    try:
+        bench.collect(serial=other)
+    finally:
+        AdbServer().disconnect(other)
+    bench.assert_clean()
 
 
 def test_android_9(bench):

@@ -16,7 +16,8 @@ from perfreg_assets.collection.journal import (
     read_journal,
     unfinished_journals,
 )
-from perfreg_assets.collection.unit_lock import Unit, unit_lock, unit_of
+from perfreg_assets.collection.unit import Unit, unit_of
+from perfreg_assets.collection.unit_lock import unit_lock
 from perfreg_assets.process_life import started_ticks
 from perfreg_assets.reasons import Reason, Rejected
 
