@@ -178,6 +178,10 @@ class Reason(StrEnum):
         "engine_crashed",
         "The trace processor crashed on this trace; record it again, or try another engine and give its folder again.",
     )
+    ENGINE_KILLED = (
+        "engine_killed",
+        "Something else ended the trace processor, as the system does for want of memory; give its folder again.",
+    )
 
     # ---- history and series ----------------------------------------------------------------------
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
@@ -649,7 +653,15 @@ _DAMAGE = frozenset(
         Reason.TRACE_TOO_SLOW,
     }
 )
-_OF_ENGINE = frozenset({Reason.TRACE_TOO_DENSE, Reason.ENGINE_TIMEOUT, Reason.ENGINE_MEMORY, Reason.ENGINE_CRASHED})
+_OF_ENGINE = frozenset(
+    {
+        Reason.TRACE_TOO_DENSE,
+        Reason.ENGINE_TIMEOUT,
+        Reason.ENGINE_MEMORY,
+        Reason.ENGINE_CRASHED,
+        Reason.ENGINE_KILLED,
+    }
+)
 
 
 class Rejected(Exception):

@@ -161,7 +161,8 @@ def read_trace(
     known: FileFacts | None = None,
     shelf: Shelf | None = None,
 ) -> Inspection:
-    """Gate, series, measurements and thread times of a run's trace.
+    """Gate, series, measurements and thread times of a run's trace. Where something else ended the engine, which says
+    nothing of the trace, it is read once more.
 
     Args:
         engines: see `inspect_trace`.
@@ -176,7 +177,8 @@ def read_trace(
     assert row.trace_file is not None
     assert row.time_limit_s is not None
     with folder_of(row, settings, folder) as where:
-        return inspect_trace(
+        read = partial(
+            inspect_trace,
             where / row.trace_file,
             app=row.app,
             exploration=row.exploration,
@@ -189,6 +191,8 @@ def read_trace(
             screens=screens_of(row.path or ()),
             profiles=(shelf or Shelf()).for_run(row, where, settings),
         )
+        found = read()
+        return read() if found.health.reason is Reason.ENGINE_KILLED else found
 
 
 def screens_of(path: Sequence[PathStep]) -> list[tuple[int, str]]:

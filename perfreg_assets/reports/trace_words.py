@@ -25,6 +25,7 @@ _WHOLE: Mapping[str | None, tuple[str, str]] = {
     Reason.ENGINE_TIMEOUT: _NOT_READ,
     Reason.ENGINE_MEMORY: _NOT_READ,
     Reason.ENGINE_CRASHED: _NOT_READ,
+    Reason.ENGINE_KILLED: _NOT_READ,
 }
 """(of a run, of all runs of a version)"""
 

@@ -154,7 +154,7 @@ class TraceSession:
         Raises:
             QueryError: the statement is wrong.
             columns.SchemaError: the result is not as declared.
-            Rejected: ENGINE_TIMEOUT, ENGINE_MEMORY or ENGINE_CRASHED; the session is over.
+            Rejected: ENGINE_TIMEOUT, ENGINE_MEMORY, ENGINE_CRASHED or ENGINE_KILLED; the session is over.
         """
         return self._execute(sql).table(schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.engine_choice import EngineChoice
 from perfreg_assets.traces.supervisor import EXIT_MEMORY
 
+_FROM_OUTSIDE = frozenset({128 + signal.SIGKILL, 128 + signal.SIGTERM})
+"""Exit statuses that no engine has by its own doing."""
 START_LIMIT_S = 180.0  # the first start compiles: 4 to 20 s, more on a slow and busy machine
 
 
@@ -59,7 +62,8 @@ class EngineProcess(ABC):
                 limit = "4,096 MiB of 32-bit addresses"
             return Rejected(Reason.ENGINE_MEMORY, f"the engine passed its limit of {limit} {what}")
         tail = f"({ended.text})" if ended.text else ""
-        return Rejected(Reason.ENGINE_CRASHED, f"the engine ended with status {ended.status} {what} {tail}".strip())
+        reason = Reason.ENGINE_KILLED if ended.status in _FROM_OUTSIDE else Reason.ENGINE_CRASHED
+        return Rejected(reason, f"the engine ended with status {ended.status} {what} {tail}".strip())
 
 
 def not_started(choice: EngineChoice, status: int | None, text: str) -> Rejected:

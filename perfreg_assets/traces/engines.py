@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine_choice import EngineChoice, choose_engine
 from perfreg_assets.traces.engine_process import EngineProcess
@@ -50,8 +51,15 @@ class Engines:
         if self.choice.kind != "wasm":
             return NativeProcess(self.choice, memory_bytes)
         narrow = None if is_wide else narrow_of(self.choice.path)
-        prefork = self._prefork(narrow or self.choice.path)
-        return WasmProcess(prefork, self.choice, memory_bytes, is_narrow=narrow is not None)
+        wasm = narrow or self.choice.path
+        prefork = self._prefork(wasm)
+        try:
+            return WasmProcess(prefork, self.choice, memory_bytes, is_narrow=narrow is not None)
+        except Rejected:
+            if prefork.process.poll() is None:
+                raise
+            # Something ended it in this very moment, as it would have been noticed before.
+            return WasmProcess(self._prefork(wasm), self.choice, memory_bytes, is_narrow=narrow is not None)
 
     @cached_property
     def choice(self) -> EngineChoice:

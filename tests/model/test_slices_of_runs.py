@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
 from perfreg_assets.run import PathStep
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -57,6 +60,24 @@ def project(tmp_path):
             run_table.upsert(writer, [row])
 
     return settings, warehouse, arrive
+
+
+@pytest.mark.parametrize(("times", "told"), [(1, (True, None)), (2, (False, "engine_killed"))])
+def test_a_trace_whose_engine_something_else_ended_is_read_once_more(project, monkeypatch, times, told):
+    settings, warehouse, arrive = project
+    original, killed = TraceSession.load, []
+
+    def load(self, chunks, **how):
+        if len(killed) < times:
+            killed.append(self._process.pid)
+            os.kill(self._process.pid, signal.SIGKILL)
+        original(self, chunks, **how)
+
+    monkeypatch.setattr(TraceSession, "load", load)
+    arrive(PathStep(0, LAST_NS, "h0", "launcher"))
+    inspect_due(warehouse, settings, [to_key(APP, "1")], Stopwatch())
+    with warehouse.reading() as reader:
+        assert reader.rows("SELECT is_complete, reason_code FROM core.traces") == [told]
 
 
 def test_a_slice_is_found_on_the_screens_that_it_ran_on(project):

@@ -254,7 +254,7 @@ def test_an_engine_that_dies_is_a_reason(settings):
         session._process.kill()
         with pytest.raises(Rejected) as rejected:
             session.query("SELECT 1 AS n", COUNT)
-        assert rejected.value.reason is Reason.ENGINE_CRASHED
+        assert rejected.value.reason is Reason.ENGINE_KILLED
 
 
 # ---- nothing is left behind --------------------------------------------------------------------------
@@ -336,7 +336,7 @@ def test_closing_ends_the_engine_even_in_the_middle_of_a_query(settings):
     session._process.kill()
     thread.join(10)
     session.close()
-    assert failures == [Reason.ENGINE_CRASHED]
+    assert failures == [Reason.ENGINE_KILLED]
     assert is_gone(group, within_s=3)
 
 

@@ -21,7 +21,7 @@ from perfreg_assets.traces.engine import TraceSession, open_trace, start_engine
 from perfreg_assets.traces.engine_process import EngineProcess
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.memory_budget import MemoryBudget, allowed_bytes, expected_bytes, free_bytes
-from perfreg_assets.traces.wasm_process import WasmProcess
+from perfreg_assets.traces.wasm_process import WasmPrefork, WasmProcess
 
 COUNT = {"n": "int64"}
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e15) SELECT count(*) AS n FROM c"
@@ -166,10 +166,27 @@ def test_a_batch_goes_on_after_the_end_of_the_process_that_forks(settings):
         os.kill(session._process.group, signal.SIGKILL)
         with pytest.raises(Rejected) as rejected:
             session.query(ENDLESS, COUNT)
-        assert rejected.value.reason is Reason.ENGINE_CRASHED
+        assert rejected.value.reason is Reason.ENGINE_KILLED
         session.close()
         with start_engine(settings, engines) as again:
             assert again.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
+
+
+def test_the_process_that_forks_may_end_while_it_is_asked(settings, monkeypatch):
+    """It was there when it was looked at."""
+    original = WasmPrefork.start
+    ended = []
+
+    def start(self, memory_bytes):
+        if not ended:
+            ended.append(self.process.pid)
+            os.kill(self.process.pid, signal.SIGKILL)
+        return original(self, memory_bytes)
+
+    monkeypatch.setattr(WasmPrefork, "start", start)
+    with Engines(settings) as engines, start_engine(settings, engines) as session:
+        assert session._process.group not in ended
+        assert session.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
 
 
 def test_what_an_engine_says_at_its_end_is_in_the_reason(settings):
