@@ -429,10 +429,6 @@ class Reason(StrEnum):
         "collection_interrupted",
         "An earlier collection was killed; what it left on the device is listed and swept.",
     )
-    DEVICE_NOT_CLEAN = (
-        "device_not_clean",
-        "Something of a collection is still on the device; run `perfreg collect --sweep`.",
-    )
 
     REVIEW_MISSING = "review_missing", "No review of it is in force, so there is none to withdraw."
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."

@@ -18,13 +18,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""numpy and pyarrow begin threads when they are imported. A fork takes none of them with it, and what one had locked
+just then stays locked."""
+
 
 class Starter:
     """The other side: runs commands through the process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **_ONE_THREAD},
         )
         assert self._answer() == "ready"
 
@@ -50,7 +58,7 @@ class Starter:
             "folder": str(folder),
             "log": str((log_folder or folder) / "log"),
         }
-        wanted |= {"variables": variables or {}}
+        wanted |= {"variables": {**{name: os.environ.get(name) for name in _ONE_THREAD}, **(variables or {})}}
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
         pid = int(self._answer())
@@ -99,7 +107,7 @@ def _serve() -> None:
         if pid == 0:
             os.setpgid(0, 0)
             os.chdir(wanted["folder"])
-            os.environ.update(wanted["variables"])
+            _be_surrounded_by(wanted["variables"])
             tempfile.tempdir = None  # asked for before the variables were these
             _to_log(Path(wanted["log"]))
             try:
@@ -113,6 +121,14 @@ def _serve() -> None:
         _, status = os.waitpid(pid, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
+
+
+def _be_surrounded_by(variables: dict[str, str | None]) -> None:
+    """None: the variable is not there."""
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 def _to_log(path: Path) -> None:

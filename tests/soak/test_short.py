@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import hostile
 import kills
 import points
+import starter
 
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -112,6 +113,17 @@ def test_a_point_for_run_workers_kills_those_only_and_is_counted(written, tmp_pa
     assert points.deaths(tmp_path) == {("before a commit", points.WORKER): 1}
     lines = ("python -m dagster._daemon run", "python -m perfreg_assets.cli ui", "python -c spawn_main() --fork")
     assert [points.kind_of(line) for line in lines] == ["daemon", "command", points.WORKER]
+
+
+def test_commands_are_forked_off_a_process_of_one_thread(tmp_path):
+    """A fork takes no other thread with it, and what one of them had locked stays locked for ever."""
+    with starter.starter() as started:
+        threads = [
+            path.read_text().strip() for path in Path(f"/proc/{started._process.pid}/task").glob("*/comm")
+        ]  # of libraries as well, of which Python knows nothing
+        assert len(threads) == 1, threads
+        assert started.run(["--version"], folder=tmp_path) == 0
+        assert (tmp_path / "log").read_text().startswith("perfreg")
 
 
 def test_a_real_command_is_killed_and_run_again(tmp_path, monkeypatch):
