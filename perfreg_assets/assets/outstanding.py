@@ -77,6 +77,14 @@ class Outstanding:
         """What is due of other runs; pages and benchmarks stay."""
         return replace(self, due=tuple(one for one in self.due if one.run_id not in run_ids))
 
+    def apart_from(self, keys: Collection[str]) -> Outstanding:
+        """What is due in other partitions; pages stay."""
+        return replace(
+            self,
+            due=tuple(one for one in self.due if one.partition_key not in keys),
+            benchmarks=tuple(one for one in self.benchmarks if one.partition_key not in keys),
+        )
+
     @property
     def assets(self) -> tuple[str, ...]:
         """The assets to materialise: from the earliest stage that is due to the pages; none where nothing is."""

@@ -105,7 +105,7 @@ def materialise(
     return result
 
 
-def _instance(home: Path) -> dg.DagsterInstance:
+def records_in(home: Path) -> dg.DagsterInstance:
     """Dagster's records, without copies of what this process prints: it goes to whoever gave the command, and two
     helpers for each stream would live and die beside us."""
     no_copies = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
@@ -123,7 +123,7 @@ def _run_ranges(
     result = Materialised()
     selection = None if assets is None else [dg.AssetKey(name) for name in assets]
     steps = len((job if selection is None else job.get_subset(asset_selection=set(selection))).nodes)
-    with _instance(home) as instance, watched(progress):
+    with records_in(home) as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
         # One key is a range whatever lies around it: the others are thousands.
         order = keys if len(keys) == 1 else instance.get_dynamic_partitions(DIMENSION)

@@ -22,6 +22,7 @@ from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder
 from perfreg_assets.automation import asking, inbox, spreading
+from perfreg_assets.automation.command_lock import is_command_computing
 from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import range_tags, ranges
@@ -33,6 +34,7 @@ from perfreg_assets.automation.unfinished import (
     give_up_launched_in_the_future,
     give_up_without_process,
     recent,
+    under_way,
     unfinished,
 )
 from perfreg_assets.automation.upkeep import digest_of, due_requests
@@ -40,18 +42,18 @@ from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
 from perfreg_assets.collection.inbox import Sighting, look
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START, to_key
+from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Warehouse
 
-PARTITION = "dagster/partition"
 PARTITIONS_PER_RUN = 50
 PARTITIONS_PER_QUICK_RUN = 200
 """Where no trace is to be read."""
 REQUESTS_PER_TICK = 20
 _LOOK_S = 5.0
+_COMMAND = "a command computes what is due; what it leaves is asked for when it has ended"
 
 
 # ---- the inbox -----------------------------------------------------------------------------------
@@ -244,10 +246,15 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     for run_id in give_up_launched_in_the_future(context.instance, now=time.time()):
         context.log.warning("run %s was launched in the future and is given up", run_id)
     seen = Seen.read(context.cursor)
-    if seen is not None and not wait_for(
-        lambda: not seen.holds(context.instance, settings, warehouse), settings, seconds=patience(context)
-    ):
-        return dg.SensorResult(cursor=context.cursor, skip_reason=dg.SkipReason("nothing changed since the last look"))
+
+    def is_to_look() -> bool:
+        if is_command_computing(settings):
+            return False
+        return seen is None or not seen.holds(context.instance, settings, warehouse)
+
+    if not wait_for(is_to_look, settings, seconds=patience(context)):
+        why = _COMMAND if is_command_computing(settings) else "nothing changed since the last look"
+        return dg.SensorResult(cursor=context.cursor, skip_reason=dg.SkipReason(why))
     before = witness(settings)
     if not warehouse.published.exists():
         return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("there is no warehouse yet"))
@@ -255,6 +262,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         warehouse.publish()
     warehouse.catch_up()
     before = witness(settings)
+    records = unfinished(context.instance, judge_versions.name)  # one that ends meanwhile was met half done
     with warehouse.reading() as reader:
         found, there = outstanding(reader, settings), states.partitions(reader)
         if settings.exchange:  # what lies there is read by workers
@@ -271,7 +279,12 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
             dynamic_partitions_requests=added,
             skip_reason=dg.SkipReason("nothing is due"),
         )
-    records = unfinished(context.instance, judge_versions.name)
+    if is_command_computing(settings):  # it began during the look
+        return dg.SensorResult(
+            cursor=context.cursor, dynamic_partitions_requests=added, skip_reason=dg.SkipReason(_COMMAND)
+        )
+    begun = unfinished(context.instance, judge_versions.name)
+    records = list({one.dagster_run.run_id: one for one in (*records, *begun)}.values())
     busy = under_way(records, order)
     if records:  # each ends by writing pages; those that wait still are asked for afterwards
         busy |= {key for key in found.keys if not found.of(key).due}
@@ -325,20 +338,6 @@ def is_left(instance: dg.DagsterInstance, warehouse: Warehouse) -> bool:
 
 
 # ---- Dagster's runs ------------------------------------------------------------------------------
-def under_way(records: Iterable[dg.RunRecord], order: Sequence[str]) -> set[str]:
-    """Partitions that these runs cover."""
-    place = {key: position for position, key in enumerate(order)}
-    busy: set[str] = set()
-    for record in records:
-        tags = record.dagster_run.tags
-        first, last = tags.get(RANGE_START), tags.get(RANGE_END)
-        if first in place and last in place:
-            busy.update(order[place[first] : place[last] + 1])
-        elif PARTITION in tags:
-            busy.add(tags[PARTITION])
-    return busy
-
-
 def _hash_of(records: Iterable[dg.RunRecord]) -> str:
     ids = sorted(record.dagster_run.run_id for record in records)
     return hashlib.sha256(",".join(ids).encode()).hexdigest()[:16]

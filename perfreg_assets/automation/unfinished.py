@@ -9,6 +9,7 @@ import dagster as dg
 
 from perfreg_assets.automation import asking
 from perfreg_assets.automation.run_launcher import call_failed, gone_worker
+from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 
 UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
@@ -24,6 +25,8 @@ def unfinished(instance: dg.DagsterInstance, job_name: str) -> Sequence[dg.RunRe
     return instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(UNFINISHED)))
 
 
+_BEGUN = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
+_PARTITION = "dagster/partition"
 _WAITED_FOR = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
 FUTURE_S = 60.0
 """A run that was launched so much later than now was launched by a clock that has been set back since."""
@@ -74,3 +77,23 @@ def earlier(records: Iterable[dg.RunRecord]) -> dict[str, asking.Asked]:
     latest = time.time() + FUTURE_S
     told = ((record.dagster_run.tags, record.create_timestamp.timestamp()) for record in records)
     return asking.earlier((tags, at if at <= latest else 0.0) for tags, at in told)
+
+
+def under_way(records: Iterable[dg.RunRecord], order: Sequence[str]) -> set[str]:
+    """Partitions that these runs cover."""
+    place = {key: position for position, key in enumerate(order)}
+    busy: set[str] = set()
+    for record in records:
+        tags = record.dagster_run.tags
+        first, last = tags.get(RANGE_START), tags.get(RANGE_END)
+        if first in place and last in place:
+            busy.update(order[place[first] : place[last] + 1])
+        elif _PARTITION in tags:
+            busy.add(tags[_PARTITION])
+    return busy
+
+
+def at_work(instance: dg.DagsterInstance, job_name: str) -> set[str]:
+    """Partitions that runs of the job which have begun cover. Queued ones find done what is."""
+    records = instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(_BEGUN)))
+    return under_way(records, instance.get_dynamic_partitions(DIMENSION)) if records else set()

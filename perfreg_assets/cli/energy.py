@@ -352,7 +352,7 @@ def check_profile(settings: Settings, path: Path) -> None:
     _warn_of_copies(settings, profile, path.name)
 
 
-@command("add", group=profiles, example="perfreg profiles add power_profile.xml --device cheetah")
+@command("add", group=profiles, example="perfreg profiles add power_profile.xml --device cheetah", computes=True)
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--device", required=True, help="Code name of the device, as its build says it (cheetah, bluejay).")
 def add_profile(settings: Settings, path: Path, device: str) -> None:
@@ -375,7 +375,7 @@ def add_profile(settings: Settings, path: Path, device: str) -> None:
     bring_up_to_date(settings)
 
 
-@command("remove", group=profiles, example="perfreg profiles remove cheetah")
+@command("remove", group=profiles, example="perfreg profiles remove cheetah", computes=True)
 @click.argument("name", metavar="PROFILE")
 def remove_profile(settings: Settings, name: str) -> None:
     """Takes back a profile that was added, by its device, file or id. What was added for the device before holds again,

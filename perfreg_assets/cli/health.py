@@ -49,7 +49,7 @@ def status(settings: Settings, form: str) -> None:
     )
 
 
-@command("catch-up", example="perfreg catch-up")
+@command("catch-up", example="perfreg catch-up", computes=True)
 def catch_up(settings: Settings) -> None:
     """Computes what `perfreg status` shows as due: what commands that change something do at their end, and `perfreg
     serve` after a review."""

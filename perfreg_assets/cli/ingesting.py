@@ -159,8 +159,9 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         Ids of the runs that were given, whether new or known already.
     """
     from perfreg_assets.automation import jobs
+    from perfreg_assets.automation.command_lock import computing
     from perfreg_assets.automation.materialise import Materialised, materialise
-    from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date
+    from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date, versions_at_work
     from perfreg_assets.collection import registry
     from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
@@ -176,7 +177,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     if not there:  # there may be no warehouse either, and none is made
         terminal.say("0 runs of 0 versions, 0 quarantined")
         return set()
-    with terminal.progress("perfreg", lines=True) as show:
+    with terminal.progress("perfreg", lines=True) as show, computing(settings):
         show("loading")
         defs, project = project_of(settings)
         ensure_compiled()
@@ -186,23 +187,28 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         outcomes = registry.register(unreadable, settings, project.open(), to_key) if unreadable else []
         refused = [(one.folder.name, one.rejected.reason.code, str(one.rejected)) for one in outcomes if one.rejected]
         if by_key:
-            done += materialise(
-                defs,
-                jobs.EVERYTHING_JOB,
-                list(by_key),
-                settings,
-                op_config={_TAKING_IN: {"folders": list(runs)}},
-                progress=show,
-            )
+            busy = versions_at_work(settings).intersection(by_key)
+            # Of versions that Dagster computes just now runs are registered only; the rest is due when it has done so.
+            for job, keys in ((jobs.EVERYTHING_JOB, by_key.keys() - busy), (jobs.INGEST_JOB, busy)):
+                chosen = [key for key in by_key if key in keys]
+                if chosen:
+                    folders = [str(run.folder) for key in chosen for run in by_key[key]]
+                    taking = {_TAKING_IN: {"folders": folders}}
+                    taken = materialise(defs, job, chosen, settings, op_config=taking, progress=show)
+                    if _TAKING_IN not in taken.steps:  # it failed in every range, each of which takes all folders in
+                        runs = {folder: run for folder, run in runs.items() if folder not in folders}
+                    done += taken
             interruption.heed()
-            if _TAKING_IN not in done.steps:  # it failed in every range, each of which takes all folders in
-                runs.clear()
             for one in done.refused:
                 runs.pop(one.folder, None)
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))
         # Where not even the first write went well there is nothing to look at: why it failed is what is told.
         is_lost = bool(done.failures) and not settings.published_warehouse.exists()
-        upkeep = Upkeep() if is_lost else bring_up_to_date(defs, project, with_waiting=False, progress=show)
+        upkeep = (
+            Upkeep()
+            if is_lost
+            else bring_up_to_date(defs, project, with_waiting=False, awaited=by_key.keys(), progress=show)
+        )
     done += upkeep.done
     refused += _damaged(runs, project)
     for name, code, reason in refused:
@@ -220,5 +226,5 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
             f"{waiting} pages of other runs and versions still look as before the last update of perfreg "
             "or change of ω; `perfreg catch-up` writes them"
         )
-    tell_upkeep(done, upkeep.left, settings)
+    tell_upkeep(done, upkeep, settings)
     return {run.run_id for run in runs.values()}

@@ -19,7 +19,7 @@ from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.settings import Settings
 
 
-@command("reevaluate", example="perfreg reevaluate --omega 0.5")
+@command("reevaluate", example="perfreg reevaluate --omega 0.5", computes=True)
 @click.option("--omega", type=OMEGA, help="IQRs above Q3.")
 @click.option(
     "--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say."
@@ -129,7 +129,7 @@ class _KeptSetting(click.ParamType[str]):
         )
 
 
-@command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
+@command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group, computes=True)
 @click.argument("name", type=_KeptSetting(), metavar="NAME")
 @click.argument("value", type=ANY_TEXT)
 @click.option("--note", type=ANY_TEXT, help="Why; kept with the change.")
@@ -151,7 +151,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None, wh
     bring_up_to_date(settings)
 
 
-@command("review", example='perfreg review notes-026 --status rejected --note "battery was low"')
+@command("review", example='perfreg review notes-026 --status rejected --note "battery was low"', computes=True)
 @click.argument("run_id")
 @click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]))
 @click.option("--withdraw", is_flag=True, help="Takes back what was said: it is as if nobody had reviewed it.")
@@ -184,7 +184,7 @@ def review(
     bring_up_to_date(settings)
 
 
-@command("exclude", example='perfreg exclude notes-015 --reason "the device was charging"')
+@command("exclude", example='perfreg exclude notes-015 --reason "the device was charging"', computes=True)
 @click.argument("run_id")
 @click.option("--reason", required=True, help="Why; it stands beside the run from then on.")
 def exclude(settings: Settings, run_id: str, reason: str) -> None:
@@ -192,14 +192,14 @@ def exclude(settings: Settings, run_id: str, reason: str) -> None:
     _set_excluded(settings, run_id, reason)
 
 
-@command("include", example="perfreg include notes-015")
+@command("include", example="perfreg include notes-015", computes=True)
 @click.argument("run_id")
 def include(settings: Settings, run_id: str) -> None:
     """Takes an exclusion back."""
     _set_excluded(settings, run_id, None)
 
 
-@command("dismiss", example="perfreg dismiss quarantined-1f11389e59eb951e")
+@command("dismiss", example="perfreg dismiss quarantined-1f11389e59eb951e", computes=True)
 @click.argument("run_ids", nargs=-1, required=True, type=ANY_TEXT)
 def dismiss(settings: Settings, run_ids: tuple[str, ...]) -> None:
     """Takes refused folders off the lists of what was not taken in. The folders stay as they are: given again, they are

@@ -7,12 +7,14 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from perfreg_assets import __version__, terminal
+from perfreg_assets.automation.command_lock import computing
 from perfreg_assets.cli import interruption
 from perfreg_assets.cli.given import check_what_is_given
 from perfreg_assets.cli.output import OutputError
@@ -72,7 +74,13 @@ def _is_number(text: str) -> bool:
 
 
 def command(
-    name: str, *, example: str, group: click.Group | None = None, ends_itself: bool = False, begins_anew: bool = False
+    name: str,
+    *,
+    example: str,
+    group: click.Group | None = None,
+    ends_itself: bool = False,
+    begins_anew: bool = False,
+    computes: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1, Ctrl-C one
     line and 130, SIGTERM 143.
@@ -81,6 +89,7 @@ def command(
         ends_itself: it has something to do when it is interrupted: a device to clean up, servers to stop.
         begins_anew: it stores nothing, or only when it is done: interrupted, it has kept nothing that could be gone on
             with.
+        computes: it changes something and computes what follows: the daemon of the same home keeps off meanwhile.
     """
 
     def decorate(body: Callable[..., Any]) -> click.Command:
@@ -100,7 +109,8 @@ def command(
                 settings = Settings.from_environment(warehouse=warehouse)
                 tell_misspelt()
                 tell_disagreements(settings)
-                body(settings, **options)
+                with computing(settings) if computes else nullcontext():
+                    body(settings, **options)
             except KeyboardInterrupt:
                 interruption.tell()
                 sys.exit(interruption.status())

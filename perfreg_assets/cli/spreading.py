@@ -61,7 +61,7 @@ def _read_waiting(objects: Objects, settings: Settings, part: tuple[int, int]) -
     return count
 
 
-@command("commit", example="perfreg commit")
+@command("commit", example="perfreg commit", computes=True)
 def commit(settings: Settings) -> None:
     """Takes the results of workers into the warehouse, and computes everything downstream."""
     from perfreg_assets.automation import spreading

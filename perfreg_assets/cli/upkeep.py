@@ -29,7 +29,7 @@ def bring_up_to_date(settings: Settings) -> None:
         show("what is due")
         defs, project = project_of(settings)
         result = upkeep.bring_up_to_date(defs, project, progress=show)
-    tell_upkeep(result.done, result.left, settings)
+    tell_upkeep(result.done, result, settings)
 
 
 def refresh_pages(settings: Settings) -> None:
@@ -52,7 +52,9 @@ _DONE = {
 """Metadata of the assets → what is counted there: singular, plural, and what was done with it."""
 
 
-def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
+def tell_upkeep(done: Any, upkeep: Any, settings: Settings) -> None:
+    """Says what was done, and what the upkeep at the end left; status 1 where something failed."""
+    left = upkeep.left
     if done.failures:
         interruption.heed()  # that is why, and is told in one line
     told = [
@@ -61,6 +63,9 @@ def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
         if done.counts.get(name)
     ]
     terminal.say(", ".join(told) if told else "nothing was due")
+    if upkeep.elsewhere:
+        versions, verb = how_many(len(upkeep.elsewhere), "version"), "is" if len(upkeep.elsewhere) == 1 else "are"
+        terminal.note(f"{versions} {verb} being computed by Dagster ({upkeep.elsewhere[0]}), and left to it")
     failures = list(dict.fromkeys(done.failures))  # of several versions the same one, most often
     full = [failure for failure in failures if disk.says_so(failure)]
     if full:  # it is why the others failed, and what is due says no more than that

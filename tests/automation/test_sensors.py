@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in import take_in
 from perfreg_assets.automation import asking, sensors
+from perfreg_assets.automation.command_lock import computing
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.bundled import demo_runs_dir, sql_dir
 from perfreg_assets.collection import inbox as inbox_folders
@@ -350,3 +352,55 @@ def test_what_is_under_way_is_looked_at_again_when_its_run_ends(instance, settin
     monkeypatch.setattr(asking, "FIRST_PAUSE_S", 0.0)
     later = json.loads(paused.cursor) | {"until": 0.0}
     assert len(tick(sensors.upkeep, instance, settings, json.dumps(later)).run_requests) == 1
+
+
+def test_nothing_is_asked_for_while_a_command_computes_it(instance, settings, monkeypatch):
+    """Between two of its runs Dagster knows of none: what was asked for then was computed twice, and its checks shown
+    as not evaluated."""
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    settings.dagster_home.mkdir(parents=True)
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: due_in(["app@1"]))
+    with computing(settings):
+        waits = tick(sensors.upkeep, instance, settings)
+        assert (waits.run_requests, waits.cursor) == ([], None)
+        assert "a command computes" in waits.skip_reason.skip_message
+    assert len(tick(sensors.upkeep, instance, settings).run_requests) == 1
+
+
+def test_nothing_is_asked_for_where_a_command_began_during_the_look(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    settings.dagster_home.mkdir(parents=True)
+    with contextlib.ExitStack() as command:
+
+        def outstanding(reader, settings):
+            command.enter_context(computing(settings))
+            return due_in(["app@1"])
+
+        monkeypatch.setattr(sensors, "outstanding", outstanding)
+        waits = tick(sensors.upkeep, instance, settings)
+        assert (waits.run_requests, waits.cursor) == ([], None)
+
+
+def test_what_a_run_was_at_that_ended_during_the_look_is_looked_at_again(instance, settings, monkeypatch):
+    """It was met half done: asked for, it came to nothing that was to be done."""
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    instance.add_dynamic_partitions(DIMENSION, ["app@1"])
+    run_id = dg._core.utils.make_new_run_id()
+    tags = {RANGE_START: "app@1", RANGE_END: "app@1"}
+    instance.add_run(
+        dg.DagsterRun(job_name="judge_versions", run_id=run_id, tags=tags, status=dg.DagsterRunStatus.STARTED)
+    )
+    looks = []
+
+    def outstanding(reader, settings):
+        looks.append(1)
+        if len(looks) == 1:
+            instance.delete_run(run_id)
+            return due_in(["app@1"])
+        return Outstanding((), {})
+
+    monkeypatch.setattr(sensors, "outstanding", outstanding)
+    waits = tick(sensors.upkeep, instance, settings)
+    assert waits.run_requests == []
+    tick(sensors.upkeep, instance, settings, waits.cursor)
+    assert len(looks) == 2
