@@ -25,15 +25,25 @@ Check = Callable[[Reader, Sequence[str]], dg.AssetCheckResult]
 
 
 def _result(
-    found: Sequence[findings.Finding], keys: Sequence[str], *, severity: dg.AssetCheckSeverity, what: str
+    found: Sequence[findings.Finding],
+    keys: Sequence[str],
+    *,
+    severity: dg.AssetCheckSeverity,
+    what: str,
+    of_no_version: int = 0,
 ) -> dg.AssetCheckResult:
-    """Says of which versions: Dagster keeps one result of a check, that of the run that ended last."""
+    """Says of which versions: Dagster keeps one result of a check, that of the run that ended last.
+
+    Args:
+        of_no_version: so many of what was found belong to none.
+    """
+    whose = [f"of {keys[0] if len(keys) == 1 else how_many(len(keys), 'version')}"] if keys else []
+    whose += [f"{of_no_version} of no version"] if of_no_version else []
     lines = [f"- `{one.run_id}` {one.series or ''} **{one.reason_code}** {one.detail or ''}" for one in found[:LISTED]]
     return dg.AssetCheckResult(
         passed=not found,
         severity=severity,
-        description=f"{what}: {len(found) or 'none'}; "
-        f"of {keys[0] if len(keys) == 1 else how_many(len(keys), 'version')}",
+        description=f"{what}: {len(found) or 'none'}; {', '.join(whose)}",
         metadata={
             "count": len(found),
             "findings": dg.MetadataValue.md("\n".join(lines) or "none"),
@@ -43,9 +53,13 @@ def _result(
 
 
 def folders_are_taken_in(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
-    """Every folder that was given as a run is one; others are quarantined with a reason, and never judged."""
-    found = findings.refused(reader, keys)
-    return _result(found, keys, severity=dg.AssetCheckSeverity.WARN, what="folders in quarantine")
+    """Every folder that was given as a run is one; others are quarantined with a reason, and never judged. Those that
+    do not say of which version they are count each time."""
+    nameless = findings.refused_of_no_version(reader)
+    found = [*findings.refused(reader, keys), *nameless]
+    return _result(
+        found, keys, severity=dg.AssetCheckSeverity.WARN, what="folders in quarantine", of_no_version=len(nameless)
+    )
 
 
 def traces_are_complete(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
@@ -123,6 +137,12 @@ def results(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetChe
         check(reader, chosen)._replace(check_name=check.__name__, asset_key=dg.AssetKey(asset))
         for check in OF_ASSET[asset]
     ]
+
+
+def tell_refused(instance: dg.DagsterInstance, reader: Reader, keys: Iterable[str]) -> None:
+    """Evaluates `folders_are_taken_in` of some partitions where no step did: nothing was taken in as theirs."""
+    for one in evaluations(reader, "runs", keys):
+        instance.report_runless_asset_event(one)
 
 
 def evaluations(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetCheckEvaluation]:

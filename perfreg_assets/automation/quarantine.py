@@ -23,8 +23,10 @@ def quarantine(context: dg.OpExecutionContext, config: QuarantineConfig, project
     take_in_folders(benchmarks, project.settings(), project.open(), context.log, from_inbox=True)
     folders = [name for name in config.folders if name not in benchmarks]
     refused = set[str]()
+    is_any_refused = False
     for outcome in take_in(folders, project.settings(), project.open(), context.log, from_inbox=True):
         if outcome.rejected:
+            is_any_refused = True
             if outcome.app and outcome.version_name:
                 refused.add(to_key(outcome.app, outcome.version_name))
             context.log.warning(
@@ -32,10 +34,9 @@ def quarantine(context: dg.OpExecutionContext, config: QuarantineConfig, project
             )
         else:  # it was mended in between
             context.log.info("registered %s; materialise its app version to judge it", outcome.run_id)
-    if refused:
+    if is_any_refused:
         with project.open().reading_caught_up() as reader:
-            for one in checks.evaluations(reader, "runs", sorted(refused)):
-                context.instance.report_runless_asset_event(one)
+            checks.tell_refused(context.instance, reader, sorted(refused))
 
 
 @dg.job(name="quarantine_folders", description="Records run folders that cannot be taken in.")

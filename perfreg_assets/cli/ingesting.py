@@ -6,9 +6,9 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,12 +16,13 @@ from perfreg_assets import bundled, terminal
 from perfreg_assets.cli import interruption
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
-from perfreg_assets.cli.upkeep import project_of, tell_upkeep
+from perfreg_assets.cli.upkeep import project_of, tell_refused, tell_upkeep
 from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.assets.project import Project
+    from perfreg_assets.automation.materialise import Materialised
     from perfreg_assets.collection.run_folder import RunFolder
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -83,6 +84,30 @@ def _warehouse_of_demo(settings: Settings) -> Warehouse:
             settings_table.change(writer, name, DEMO_SIMILARITY, note, changed_by="perfreg demo")
         terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
     return warehouse
+
+
+def _by_version(
+    defs: Any, settings: Settings, by_key: Mapping[str, Sequence[RunFolder]], show: Callable[[str], None]
+) -> tuple[Materialised, list[str]]:
+    """What was done to take run folders in and to judge their versions, and the folders of which the step that takes
+    them in failed. Of versions that Dagster computes just now they are registered only: the rest is due when it has."""
+    from perfreg_assets.automation import jobs
+    from perfreg_assets.automation.materialise import Materialised, materialise
+    from perfreg_assets.automation.upkeep import versions_at_work
+
+    done, failed = Materialised(), list[str]()
+    busy = versions_at_work(settings).intersection(by_key)
+    for job, keys in ((jobs.EVERYTHING_JOB, by_key.keys() - busy), (jobs.INGEST_JOB, busy)):
+        chosen = [key for key in by_key if key in keys]
+        if chosen:
+            folders = [str(run.folder) for key in chosen for run in by_key[key]]
+            taken = materialise(
+                defs, job, chosen, settings, op_config={_TAKING_IN: {"folders": folders}}, progress=show
+            )
+            if _TAKING_IN not in taken.steps:  # in every range, each of which takes all folders in
+                failed += folders
+            done += taken
+    return done, failed
 
 
 def _damaged(runs: dict[str, RunFolder], project: Project) -> list[tuple[str, str, str]]:
@@ -158,10 +183,9 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     Returns:
         Ids of the runs that were given, whether new or known already.
     """
-    from perfreg_assets.automation import jobs
     from perfreg_assets.automation.command_lock import computing
-    from perfreg_assets.automation.materialise import Materialised, materialise
-    from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date, versions_at_work
+    from perfreg_assets.automation.materialise import Materialised
+    from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date
     from perfreg_assets.collection import registry
     from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
@@ -187,21 +211,16 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         outcomes = registry.register(unreadable, settings, project.open(), to_key) if unreadable else []
         refused = [(one.folder.name, one.rejected.reason.code, str(one.rejected)) for one in outcomes if one.rejected]
         if by_key:
-            busy = versions_at_work(settings).intersection(by_key)
-            # Of versions that Dagster computes just now runs are registered only; the rest is due when it has done so.
-            for job, keys in ((jobs.EVERYTHING_JOB, by_key.keys() - busy), (jobs.INGEST_JOB, busy)):
-                chosen = [key for key in by_key if key in keys]
-                if chosen:
-                    folders = [str(run.folder) for key in chosen for run in by_key[key]]
-                    taking = {_TAKING_IN: {"folders": folders}}
-                    taken = materialise(defs, job, chosen, settings, op_config=taking, progress=show)
-                    if _TAKING_IN not in taken.steps:  # it failed in every range, each of which takes all folders in
-                        runs = {folder: run for folder, run in runs.items() if folder not in folders}
-                    done += taken
+            done, failed = _by_version(defs, settings, by_key, show)
+            for folder in failed:
+                runs.pop(folder)
             interruption.heed()
             for one in done.refused:
                 runs.pop(one.folder, None)
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))
+        keys = {to_key(one.app, one.version_name) for one in outcomes if one.app and one.version_name}
+        if outcomes and not (by_key and keys <= by_key.keys()):  # otherwise the step that takes runs in told of them
+            tell_refused(settings, keys.union(by_key))
         # Where not even the first write went well there is nothing to look at: why it failed is what is told.
         is_lost = bool(done.failures) and not settings.published_warehouse.exists()
         upkeep = (

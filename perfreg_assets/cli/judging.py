@@ -12,7 +12,7 @@ from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.person import whoever_asks
 from perfreg_assets.cli.root import command, group
-from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
+from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages, tell_refused
 from perfreg_assets.detection import detector_names
 from perfreg_assets.how_many import how_many
 from perfreg_assets.near_names import did_you_mean
@@ -210,8 +210,10 @@ def dismiss(settings: Settings, run_ids: tuple[str, ...]) -> None:
 
     require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
-        runs.dismiss(writer, run_ids)
+        keys = runs.dismiss(writer, run_ids)
     terminal.say(f"{how_many(len(set(run_ids)), 'refused folder')} dismissed")
+    if settings.dagster_home.is_dir():
+        tell_refused(settings, keys)
     refresh_pages(settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from perfreg_assets import terminal
@@ -39,6 +40,17 @@ def refresh_pages(settings: Settings) -> None:
 
     written = write_all_pages(Warehouse.of(settings).reading_caught_up, settings)
     terminal.say(f"{how_many(len(written), 'page')} written")
+
+
+def tell_refused(settings: Settings, keys: Iterable[str]) -> None:
+    """Evaluates Dagster's check of refused folders, where no step does: for some partitions, and folders of none."""
+    from perfreg_assets.assets import checks
+    from perfreg_assets.automation.home import prepare_home
+    from perfreg_assets.automation.materialise import records_in
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with records_in(prepare_home(settings)) as instance, Warehouse.of(settings).reading_caught_up() as reader:
+        checks.tell_refused(instance, reader, sorted(keys))
 
 
 _DONE = {

@@ -80,6 +80,11 @@ def refused(reader: Reader, keys: Iterable[str]) -> list[Finding]:
     return [Finding(*row) for row in reader.rows(_REFUSED.format(of=of_keys), bound)]
 
 
+def refused_of_no_version(reader: Reader) -> list[Finding]:
+    """What is quarantined and did not say of which version it is: it belongs to no partition."""
+    return [Finding(*row) for row in reader.rows(_REFUSED.format(of="partition_key IS NULL"))]
+
+
 def _of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = defaultdict(list)
     for row in reader.rows(_OF_RUNS.format(of=of(reader, run_ids))):

@@ -339,8 +339,9 @@ def include(writer: Writer, run_id: str) -> bool:
     return is_excluded
 
 
-def dismiss(writer: Writer, run_ids: Collection[str]) -> None:
-    """Deletes the rows of folders that were refused, as that of one that is gone, or was mended under another name.
+def dismiss(writer: Writer, run_ids: Collection[str]) -> list[str]:
+    """Deletes the rows of folders that were refused, as that of one that is gone, or was mended under another name; the
+    partitions of those that said of which version they are.
 
     Raises:
         Rejected: RUN_UNKNOWN.
@@ -356,7 +357,12 @@ def dismiss(writer: Writer, run_ids: Collection[str]) -> None:
         raise ValueError(f"{kept}; `perfreg exclude {run_id}` takes it out of histories")
     for (run_id,) in writer.rows(f"SELECT run_id FROM core.reviews WHERE {named} ORDER BY run_id", bound):
         raise ValueError(f"{run_id} was reviewed, and what was said is kept")
+    of_version = (
+        f"SELECT DISTINCT partition_key FROM core.runs WHERE {named} AND partition_key IS NOT NULL ORDER BY ALL"
+    )
+    keys = [key for (key,) in writer.rows(of_version, bound)]
     writer.execute(f"DELETE FROM core.runs WHERE {named}", bound)
+    return keys
 
 
 def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | None) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 
 from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import checks
 from perfreg_assets.assets.project import Project
 from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.cli import main
+from perfreg_assets.cli.ingesting import take_in
 
 
 def test_each_check_has_a_result_for_the_run_that_made_its_asset(recorded):
@@ -57,8 +60,33 @@ def test_what_is_refused_on_its_way_from_the_inbox_is_told_by_the_check_too(make
         assert done.success
         evaluated = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key].evaluation
     assert not evaluated.passed
-    assert evaluated.description == "folders in quarantine: 1; of com.rig.notes@9"
+    assert evaluated.description == "folders in quarantine: 2; of com.rig.notes@9, 1 of no version"
+    assert "**run_json_not_json**" in evaluated.metadata["findings"].value
     assert "`no-trace`  **trace_file_missing**" in evaluated.metadata["findings"].value
+
+
+@pytest.mark.parametrize("with_another", [False, True])
+def test_a_folder_of_no_version_is_told_whoever_was_given_it(make_site, run_folder, with_another):
+    """It belongs to no partition: no evaluation of one held it."""
+    site, folder = make_site(), run_folder("good", version_name="9")
+    nameless = folder.parent / "nameless"
+    nameless.mkdir()
+    (nameless / "run.json").write_text("{")
+    take_in(site.settings, [nameless, *([folder] if with_another else [])])
+    evaluated = folders_are_taken_in(site)
+    assert not evaluated.passed
+    of_version = "of com.rig.notes@9, " if with_another else ""
+    assert evaluated.description == f"folders in quarantine: 1; {of_version}1 of no version"
+    (refusal,) = site.rows("SELECT run_id FROM marts.runs WHERE state = 'quarantined'")
+    arguments = ["dismiss", refusal["run_id"], "--warehouse", str(site.settings.warehouse)]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert folders_are_taken_in(site).passed
+
+
+def folders_are_taken_in(site):
+    key = dg.AssetCheckKey(dg.AssetKey("runs"), "folders_are_taken_in")
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        return instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key].evaluation
 
 
 def test_samples_that_are_not_numbers_stop_the_chain(make_site, monkeypatch):
