@@ -159,7 +159,7 @@ def _again(
     again: list[str] = []
     for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
         now = {key: _event(asset, key, told) for key, told in figures(some).items()}
-        before = _told_before(context.instance, asset, now)
+        before = told_before(context.instance, asset, now)
         changed = [key for key in before if not now[key].metadata.items() <= before[key].items()]
         for key, metadata in (everything(changed) if changed else {}).items():
             context.log_event(_event(asset, key, metadata))
@@ -186,7 +186,7 @@ def _event(asset: dg.AssetKey, key: str, metadata: Mapping[str, Any]) -> dg.Asse
     return dg.AssetMaterialization(asset, partition=key, metadata=metadata)
 
 
-def _told_before(
+def told_before(
     instance: dg.DagsterInstance, asset: dg.AssetKey, keys: Collection[str]
 ) -> dict[str, Mapping[str, dg.MetadataValue[Any]]]:
     """Partition → what was told of it last, of those of which anything was."""

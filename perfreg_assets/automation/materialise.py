@@ -18,6 +18,7 @@ from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, planned
 from perfreg_assets.automation.run_launcher import host_tags
+from perfreg_assets.automation.versions_without_runs import tell_of_versions_without_runs
 from perfreg_assets.how_many import how_many
 from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 from perfreg_assets.reasons import Rejected
@@ -98,7 +99,7 @@ def materialise(
     named = [folder for values in (op_config or {}).values() for folder in values.get("folders", ())]
     try:
         with given_by_a_command(named):
-            result += _run_ranges(home, job, keys, config, assets, progress)
+            result += _run_ranges(settings, home, job, keys, config, assets, progress)
     finally:  # whatever ended it: what its steps wrote is for everybody to read
         Warehouse.of(settings).publish()
     result.seconds = time.perf_counter() - begin
@@ -113,6 +114,7 @@ def records_in(home: Path) -> dg.DagsterInstance:
 
 
 def _run_ranges(
+    settings: Settings,
     home: Path,
     job: dg.JobDefinition,
     keys: Sequence[str],
@@ -144,6 +146,9 @@ def _run_ranges(
                     error = event.step_failure_data.error
                     result.failures.append(_innermost(error) if error else f"{event.step_key} failed")
             _add_figures(result, run)
+        if config["ops"] and Warehouse.of(settings).published.exists():  # what was taken in may have been of another
+            with Warehouse.of(settings).reading_caught_up() as reader:
+                tell_of_versions_without_runs(instance, reader)
     return result
 
 

@@ -38,6 +38,7 @@ from perfreg_assets.automation.unfinished import (
     unfinished,
 )
 from perfreg_assets.automation.upkeep import digest_of, due_requests
+from perfreg_assets.automation.versions_without_runs import tell_of_versions_without_runs
 from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
 from perfreg_assets.collection.inbox import Sighting, look
@@ -264,6 +265,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     before = witness(settings)
     records = unfinished(context.instance, judge_versions.name)  # one that ends meanwhile was met half done
     with warehouse.reading() as reader:
+        tell_of_versions_without_runs(context.instance, reader)
         found, there = outstanding(reader, settings), states.partitions(reader)
         if settings.exchange:  # what lies there is read by workers
             found = found.without({row.run_id for row in spreading.read_elsewhere(reader, settings, found.due)})
@@ -275,7 +277,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     added = [app_versions.build_add_request(unknown)] if unknown else []
     if not found.keys:
         return dg.SensorResult(
-            cursor=_cursor(Seen(before)),
+            cursor=_cursor(Seen(before, _hash_of(records) if records else None)),
             dynamic_partitions_requests=added,
             skip_reason=dg.SkipReason("nothing is due"),
         )

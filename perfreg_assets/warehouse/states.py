@@ -80,6 +80,14 @@ def partitions(reader: Reader) -> list[str]:
     return [key for (key,) in found]
 
 
+def refused_partitions(reader: Reader) -> set[str]:
+    """The partitions that refused folders say they are of."""
+    found = reader.rows(
+        "SELECT DISTINCT partition_key FROM core.runs WHERE is_quarantined AND partition_key IS NOT NULL"
+    )
+    return {key for (key,) in found}
+
+
 def latest_partition(reader: Reader) -> str | None:
     """The partition of the run that started last; None where there is no run."""
     key: str | None = reader.value(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.partitions import to_key
+from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports import wording
 from perfreg_assets.warehouse import barycenters as barycenter_table
@@ -365,6 +365,51 @@ def test_a_judged_run_is_corrected_once_it_is_excluded(make_site, run_folder):
     assert site.rows("SELECT version_name, state FROM marts.run_verdicts WHERE is_current") == [
         {"version_name": "1.6.0", "state": "not_enough_history"}
     ]
+
+
+def test_a_version_whose_only_run_is_of_another_one_now_is_no_partition_and_its_history_is_kept(make_site, run_folder):
+    """It stayed a partition of which its last materialisation said "runs: 1"."""
+    site = make_site()
+    folder, mistaken = run_folder("notes-000", version_name="1.5.0"), "com.rig.notes@1.5.0"
+    site.ingest(folder)
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, "notes-000", "of another version")
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
+    site.ingest(folder)
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        assert instance.get_dynamic_partitions(DIMENSION) == ["com.rig.notes@1.6.0"]
+        assert told_runs(instance, mistaken) == [1, 0]
+        assert told_runs(instance, mistaken, asset="verdicts") == [1, 0]
+    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.5.0"}))
+    site.ingest(folder)  # it is back
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        assert instance.get_dynamic_partitions(DIMENSION) == [mistaken]
+        assert told_runs(instance, mistaken) == [1, 0, 1]
+        assert told_runs(instance, "com.rig.notes@1.6.0") == [1, 0]
+
+
+def test_a_version_of_which_a_refused_folder_is_left_stays_and_says_that_it_has_no_run(make_site, run_folder):
+    site = make_site()
+    folder, mistaken = run_folder("notes-000", version_name="1.5.0"), "com.rig.notes@1.5.0"
+    broken = run_folder("broken", source="notes-001", version_name="1.5.0")
+    next(broken.glob("*trace*")).write_bytes(b"<html>not found</html>")
+    site.ingest(folder, broken)
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, "notes-000", "of another version")
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
+    site.ingest(folder)
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        assert instance.get_dynamic_partitions(DIMENSION) == [mistaken, "com.rig.notes@1.6.0"]
+        assert told_runs(instance, mistaken) == [1, 0]
+
+
+def told_runs(instance, key, asset="runs"):
+    """What was told of a partition, the first first."""
+    wanted = dg.AssetRecordsFilter(asset_key=dg.AssetKey(asset), asset_partitions=[key])
+    records = instance.fetch_materializations(wanted, limit=100, ascending=True).records
+    return [record.asset_materialization.metadata["runs"].value for record in records]
 
 
 def test_an_excluded_run_keeps_its_id_from_another_trace(make_site, run_folder):

@@ -404,3 +404,27 @@ def test_what_a_run_was_at_that_ended_during_the_look_is_looked_at_again(instanc
     assert waits.run_requests == []
     tick(sensors.upkeep, instance, settings, waits.cursor)
     assert len(looks) == 2
+
+
+def test_a_version_without_runs_goes_unless_a_run_covers_it_or_a_session_was_begun_for_it(
+    instance, settings, monkeypatch
+):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: Outstanding((), {}))
+    with Warehouse(settings.warehouse, lock_timeout_s=9).reading() as reader:
+        keys = states.partitions(reader)
+    instance.add_dynamic_partitions(DIMENSION, [*keys, "app@left", "app@collected"])
+    told = {"app@left": ("runs", {"runs": 1}), "app@collected": ("collections", {"run_id": "none"})}
+    for key, (asset, metadata) in told.items():
+        instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata))
+    run_id = dg._core.utils.make_new_run_id()
+    tags = {RANGE_START: "app@left", RANGE_END: "app@left"}
+    instance.add_run(
+        dg.DagsterRun(job_name="judge_versions", run_id=run_id, tags=tags, status=dg.DagsterRunStatus.STARTED)
+    )
+    busy = tick(sensors.upkeep, instance, settings)
+    assert instance.get_dynamic_partitions(DIMENSION) == [*keys, "app@left", "app@collected"]
+    instance.delete_run(run_id)
+    tick(sensors.upkeep, instance, settings, busy.cursor)
+    assert instance.get_dynamic_partitions(DIMENSION) == [*keys, "app@collected"]
+    assert len(instance.fetch_materializations(dg.AssetKey("runs"), limit=9).records) == 2
