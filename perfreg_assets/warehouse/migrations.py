@@ -112,10 +112,15 @@ def migrate(
 
 
 def _place_data(connection: duckdb.DuckDBPyConnection, folder: Path, data: DataFolder, there: str | None) -> bool:
-    """Writes down where the data folder is; the views on it stay as they are."""
+    """Writes down where the data folder is; the views on it stay as they are. Not of one with none of the files that it
+    should hold, as of a command without PERFREG_DATA: those who read by the file alone go on finding them."""
+    from perfreg_assets.warehouse import value_files  # noqa: PLC0415  (as above)
+
     text = (folder / PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
     file = SqlFile(PLACE, text)
     if there == file.sha256:
+        return False
+    if there is not None and value_files.missing_altogether(lambda sql: connection.execute(sql).fetchall(), data):
         return False
     with _transaction(connection):
         connection.execute(file.text)

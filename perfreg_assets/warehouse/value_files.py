@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
 from perfreg_assets.warehouse.data_folder import DataFolder
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a query on a warehouse."""
 
 _CHUNK_BYTES = 64 << 20  # of samples, before compression: what is held in memory at once, and the size of a file
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"
@@ -205,6 +209,21 @@ def _named_after(place: str, content: bytes) -> str:
     """By its place, too: rows find their file by its name among all of a kind. Of a run that is of another month or app
     by now it may lie where the run was before, where a writer that was killed left it."""
     return hashlib.sha256(place.encode() + content).hexdigest()[:32]
+
+
+def missing_altogether(rows: Rows, data: DataFolder) -> int:
+    """How many files some row names, where none of them is in this folder; 0 where one is."""
+    latest = _named(rows, "ORDER BY written_at DESC LIMIT 1")
+    if not latest or data.has(latest[0]):
+        return 0
+    named = _named(rows)
+    return len(named) if {one.name for one in data.listing()}.isdisjoint(named) else 0
+
+
+def _named(rows: Rows, which: str = "") -> list[str]:
+    """Where the files lie that some row names."""
+    found = rows(f"SELECT kind, app, month, values_file FROM core.value_files WHERE dropped_at IS NULL {which}")
+    return [name_of(kind, Place(app, month), file) for kind, app, month, file in found]
 
 
 def prepare(folder: DataFolder) -> None:

@@ -51,23 +51,14 @@ def store(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place
 def _require_others(writer: Writer) -> None:
     """Where the others are not, a new file would be lost to whoever looks where they are: a disk is not mounted, or a
     command does without the PERFREG_DATA that others were given."""
-    latest = _named(writer, "ORDER BY written_at DESC LIMIT 1")
-    if not latest or writer.data.has(latest[0]):
-        return
-    named = _named(writer)
-    if not {one.name for one in writer.data.listing()}.isdisjoint(named):
+    missing = value_files.missing_altogether(writer.rows, writer.data)
+    if not missing:
         return
     detail = (
-        f"{writer.data.root} holds none of the {how_many(len(named), 'file')} of values; nothing is written there: "
+        f"{writer.data.root} holds none of the {how_many(missing, 'file')} of values; nothing is written there: "
         "see that its disk is there, and that PERFREG_DATA names the folder that it named before"
     )
     raise Rejected(Reason.DATA_MISSING, detail)
-
-
-def _named(reader: Reader, which: str = "") -> list[str]:
-    """Where the files lie that some row names."""
-    found = reader.rows(f"SELECT kind, app, month, values_file FROM core.value_files WHERE dropped_at IS NULL {which}")
-    return [value_files.name_of(kind, Place(app, month), file) for kind, app, month, file in found]
 
 
 def register(writer: Writer, written: Written) -> None:

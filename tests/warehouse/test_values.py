@@ -340,6 +340,27 @@ def test_files_are_cut_at_a_size_and_runs_are_not_torn(warehouse: Warehouse, mon
             assert row.values.tobytes() == _values(int(run_id[-3:]), name).tobytes()
 
 
+def test_a_write_without_its_data_folder_does_not_point_others_elsewhere(tmp_path: Path) -> None:
+    """Whoever opens the file with DuckDB alone reads where it says that values are: there were none."""
+    there = Warehouse(tmp_path / "w.duckdb", lock_timeout_s=10, data=str(tmp_path / "disk" / "data"))
+    with there.writing() as writer:
+        _store(writer, 1)
+    plain = "SELECT count(*) FROM marts.time_series"
+    with duckdb.connect(str(there.published), read_only=True) as connection:
+        before = connection.execute(plain).fetchall()
+    elsewhere = Warehouse(there.path, lock_timeout_s=10, data=str(tmp_path / "forgotten"))
+    with elsewhere.writing() as writer:
+        settings_table.change(writer, "omega", "1.25", "", changed_by="somebody")
+    with duckdb.connect(str(there.published), read_only=True) as connection:
+        assert connection.execute(plain).fetchall() == before != [(0,)]
+    (tmp_path / "disk").rename(tmp_path / "moved")
+    moved = Warehouse(there.path, lock_timeout_s=10, data=str(tmp_path / "moved" / "data"))
+    with moved.writing():
+        pass
+    with duckdb.connect(str(there.published), read_only=True) as connection:
+        assert connection.execute(plain).fetchall() == before
+
+
 def test_values_are_written_only_where_the_others_lie(tmp_path: Path) -> None:
     """A disk that is not mounted, a command without PERFREG_DATA: what it wrote would be nowhere for all others."""
     there = Warehouse(tmp_path / "w.duckdb", lock_timeout_s=10, data=str(tmp_path / "disk" / "data"))
