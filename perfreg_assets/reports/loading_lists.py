@@ -26,7 +26,7 @@ from perfreg_assets.reports.data import (
 from perfreg_assets.reports.loading_levels import Means, load_levels
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
-from perfreg_assets.warehouse import benchmarks
+from perfreg_assets.warehouse import benchmarks, evaluations
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import among
@@ -394,6 +394,6 @@ def overview_facts(reader: Reader) -> list[Any]:
     many benchmarks there are."""
     return [
         reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
-        reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
+        evaluations.latest_at(reader),
         benchmarks.extent(reader),
     ]

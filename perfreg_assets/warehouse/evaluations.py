@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 from perfreg_assets import __version__
@@ -28,9 +29,18 @@ def add(writer: Writer, result: dict[str, Any]) -> str:
     return evaluation_id
 
 
+_ON_LABELLED_DATA = "protocol <> 'power'"
+
+
 def latest(reader: Reader) -> dict[str, Any] | None:
     """The result measured last on a labelled data set; None when there is none."""
     text = reader.value(
-        "SELECT result::VARCHAR FROM core.evaluations WHERE protocol <> 'power' ORDER BY evaluated_at DESC LIMIT 1"
+        f"SELECT result::VARCHAR FROM core.evaluations WHERE {_ON_LABELLED_DATA} ORDER BY evaluated_at DESC LIMIT 1"
     )
     return None if text is None else json.loads(text)
+
+
+def latest_at(reader: Reader) -> datetime | None:
+    """When that was."""
+    at: datetime | None = reader.value(f"SELECT max(evaluated_at) FROM core.evaluations WHERE {_ON_LABELLED_DATA}")
+    return at

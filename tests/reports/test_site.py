@@ -19,7 +19,7 @@ from perfreg_assets.reports import bands, files, loading, run_list, site, site_s
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.settings import OMEGA_LARGEST
-from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
+from perfreg_assets.warehouse import distances, evaluations, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 from tests.page_statements import omega_payload
 
@@ -504,3 +504,16 @@ def test_a_run_is_anomalous_at_the_steps_below_its_critical_omega(critical, step
     below = [step for step in range(run_list.OMEGA_STEPS * OMEGA_LARGEST + 1) if step / 40 < critical]
     counts, measured = run_list.anomalous_at([{"omegas": {run_list._steps(critical): 1}}])
     assert (sum(counts), measured) == (len(below), 1) == (steps, 1)
+
+
+def test_what_perfreg_power_measures_makes_no_page_due_and_an_evaluation_does(own_sample, tmp_path):
+    """No page shows what was found of what was injected; the ω page shows how good the rule is on labelled data."""
+    out = tmp_path / "site"
+    with own_sample.reading() as reader:
+        build_site(reader, out)
+        result = evaluations.latest(reader)
+    for protocol, is_due in (("power", False), ("thesis", True)):
+        with own_sample.writing() as writer:
+            evaluations.add(writer, {**result, "protocol": protocol, "seed": 17})
+        with own_sample.reading() as reader:
+            assert site.due_pages(reader, out) == ([], is_due)
