@@ -6,9 +6,9 @@ from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
+from perfreg_assets.assets.telling import told_of_windows
 from perfreg_assets.model.localising import localise_due
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.warehouse import discords as table
 from perfreg_assets.warehouse import runs as run_table
 
 
@@ -34,17 +34,14 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     localised = localise_due(warehouse, settings, keys, watch)
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
-        figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
-        shown = presentation.pictures(reader, run_ids, settings)
+        told = told_of_windows(reader, run_ids, settings)
     for one in localised.failures:
         context.log.warning("%s", one.failure)
     for key, ids in run_ids.items():
         context.add_asset_metadata(
             {
-                "dagster/partition_row_count": figures[key]["discords"],
-                **figures[key],
+                **told[key],
                 "localised_now": sum(run_id in set(ids) for run_id, _ in localised.series),
-                **shown.get(key, {}),
                 **watch.metadata(len(keys)),
             },
             partition_key=key,

@@ -46,12 +46,12 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         if not is_alone:
             changed = write_pages(reader, settings, most_s=MOST_S)
-            tell_again(context, reader, changed)
+            tell_again(context, reader, changed, settings)
     if is_alone:
         with watch.measure("report"):
             changed = write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
         with warehouse.reading() as reader, watch.measure("report"):
-            tell_again(context, reader, changed)
+            tell_again(context, reader, changed, settings)
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)

@@ -20,12 +20,13 @@ from perfreg_assets.reports import benchmark_site
 from perfreg_assets.reports.benchmark_pictures import draw_means
 from perfreg_assets.reports.links import VERSIONS, version_named_by, version_page
 from perfreg_assets.run import RUN_LEVEL
-from perfreg_assets.warehouse import benchmarks, settings_table, states, version_verdicts
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import benchmarks, discords, settings_table, states, version_verdicts
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.connection import Reader
 
-VERDICTS, BENCHMARK_VERDICTS = dg.AssetKey("verdicts"), dg.AssetKey("benchmark_verdicts")
+VERDICTS, DISCORDS, BENCHMARK_VERDICTS = map(dg.AssetKey, ("verdicts", "discords", "benchmark_verdicts"))
 TOLD_AGAIN = "perfreg/told_again"
 """Tag of a Dagster run that told of verdicts: how many versions' these were. Its own partitions are not all it made."""
 _AT_ONCE = 500
@@ -86,6 +87,31 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return figures
 
 
+def told_of_windows(reader: Reader, run_ids: Mapping[str, Sequence[str]], settings: Settings) -> Told:
+    """Metadata of each partition: its windows by the verdicts in force, and the picture of its worst series.
+
+    Args:
+        run_ids: partition → its runs.
+    """
+    shown = presentation.pictures(reader, {key: list(ids) for key, ids in run_ids.items()}, settings)
+    return {key: {**told, **shown.get(key, {})} for key, told in _windows(reader, run_ids).items()}
+
+
+def _windows(reader: Reader, run_ids: Mapping[str, Sequence[str]]) -> Told:
+    """Without the picture, which is another one only where these figures are, or the rule."""
+    omega, detector = _rule(reader)
+    return {
+        key: {"dagster/partition_row_count": found["discords"], **found, "omega": omega, "detector": detector}
+        for key, found in discords.figures(reader, run_ids).items()
+    }
+
+
+def _rule(reader: Reader) -> tuple[float, str]:
+    """ω and detector in force."""
+    current = settings_table.current(reader)
+    return float(current["omega"]), current["detector"]
+
+
 def told_of_benchmarks(reader: Reader, keys: Collection[str]) -> Told:
     """Metadata of each partition: its results by their state in force, and the picture of their means."""
     told: Told = {}
@@ -101,24 +127,31 @@ def _by_state(states_of: Mapping[str, int]) -> dict[str, int]:
     return {"dagster/partition_row_count": sum(states_of.values()), **states_of}
 
 
-def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> None:
+def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str], settings: Settings) -> None:
     """Tells Dagster the verdicts on the versions whose pages were written, where it was told others before.
 
     Args:
         pages: the written ones, relative to the site.
     """
-    again = {*_tell_of_runs(context, reader, pages), *_tell_of_benchmarks(context, reader, pages)}
+    keys = _keys_of(reader, pages)
+    again = {
+        *_tell_of_runs(context, reader, _without_just_told(context, VERDICTS, keys)),
+        *_tell_of_windows(context, reader, _without_just_told(context, DISCORDS, keys), settings),
+        *_tell_of_benchmarks(context, reader, pages),
+    }
     if again:
         context.instance.add_run_tags(context.run.run_id, {TOLD_AGAIN: str(len(again))})
 
 
-def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> list[str]:
-    just_told = set(context.partition_keys) if _makes(context, VERDICTS) else set()
-    keys = [key for key in _keys_of(reader, pages) if key not in just_told]
+def _without_just_told(context: dg.AssetExecutionContext, asset: dg.AssetKey, keys: Sequence[str]) -> list[str]:
+    just_told = set(context.partition_keys) if _makes(context, asset) else set()
+    return [key for key in keys if key not in just_told]
+
+
+def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str]) -> list[str]:
     if not keys:
         return []
-    current = settings_table.current(reader)
-    omega, detector = float(current["omega"]), current["detector"]
+    omega, detector = _rule(reader)
 
     def everything(changed: Collection[str]) -> Told:
         return told_of(reader, run_table.ids_of_partitions(reader, changed), omega, detector)[1]
@@ -131,16 +164,29 @@ def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, pages: Coll
     return again
 
 
+def _tell_of_windows(
+    context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str], settings: Settings
+) -> list[str]:
+    def figures(some: Collection[str]) -> Told:
+        return _windows(reader, run_table.ids_of_partitions(reader, some))
+
+    def everything(changed: Collection[str]) -> Told:
+        return told_of_windows(reader, run_table.ids_of_partitions(reader, changed), settings)
+
+    return _again(context, DISCORDS, keys, figures, everything)
+
+
 def _tell_of_benchmarks(context: dg.AssetExecutionContext, reader: Reader, pages: Collection[str]) -> list[str]:
-    """A page is of many versions: all are looked at, and only where nothing was measured for it."""
-    if _makes(context, BENCHMARK_VERDICTS) or not any(page.startswith(f"{benchmark_site.FOLDER}/") for page in pages):
+    """A page is of many versions: all are looked at."""
+    if not any(page.startswith(f"{benchmark_site.FOLDER}/") for page in pages):
         return []
+    keys = _without_just_told(context, BENCHMARK_VERDICTS, benchmarks.partitions(reader))
 
     def figures(some: Collection[str]) -> Told:
         return {key: _by_state(found) for key, found in benchmarks.states(reader, some).items() if found}
 
     everything = partial(told_of_benchmarks, reader)
-    return _again(context, BENCHMARK_VERDICTS, benchmarks.partitions(reader), figures, everything)
+    return _again(context, BENCHMARK_VERDICTS, keys, figures, everything)
 
 
 def _again(

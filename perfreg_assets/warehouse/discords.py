@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -113,13 +113,35 @@ def computed(reader: Reader, run_ids: Iterable[str]) -> list[ProfileRow]:
     return load(reader, PROFILES, f"failure IS NULL AND {run_conditions.of(reader, run_ids)}")
 
 
-def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
-    """Anomalous series that were localised, their windows and the seconds in them, of some runs."""
-    of_runs = run_conditions.of(reader, run_ids)
-    (row,) = reader.dicts(
-        f"SELECT (SELECT count(*) FROM core.profiles WHERE {of_runs}) AS anomalous_series, "
-        f"(SELECT count(*) FROM core.profiles WHERE failure IS NOT NULL AND {of_runs}) AS not_computed, "
-        "count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
-        f"FROM core.discords WHERE {of_runs}"
-    )
-    return row
+_SERIES = """
+SELECT judged.run_id, count(*), count(*) FILTER (found.failure IS NOT NULL)
+FROM marts.verdicts AS judged
+JOIN core.profiles AS found ON found.run_no = judged.run_no AND found.series = judged.series
+WHERE judged.is_current AND judged.is_anomalous AND {of}
+GROUP BY judged.run_id
+"""
+_WINDOWS = "SELECT run_id, count(*), sum(duration_s) FROM marts.discords WHERE {of} GROUP BY run_id"
+
+
+def figures(reader: Reader, run_ids: Mapping[str, Collection[str]]) -> dict[str, dict[str, float]]:
+    """Of each group of runs: anomalous series (by the verdicts in force) that were localised, their windows and the
+    seconds in them.
+
+    Args:
+        run_ids: group → its runs.
+    """
+    everyone = [run_id for ids in run_ids.values() for run_id in ids]
+    of_judged, of_windows = (run_conditions.of(reader, everyone, column) for column in ("judged.run_no", "run_no"))
+    series_of = {run_id: counts for run_id, *counts in reader.rows(_SERIES.format(of=of_judged))}
+    windows_of = {run_id: told for run_id, *told in reader.rows(_WINDOWS.format(of=of_windows))}
+    found: dict[str, dict[str, float]] = {}
+    for group, ids in run_ids.items():
+        series = [series_of[run_id] for run_id in ids if run_id in series_of]
+        windows = [windows_of[run_id] for run_id in ids if run_id in windows_of]
+        found[group] = {
+            "anomalous_series": sum(localised for localised, _ in series),
+            "not_computed": sum(failed for _, failed in series),
+            "discords": sum(count for count, _ in windows),
+            "suspicious_seconds": round(sum(seconds for _, seconds in windows), 3),
+        }
+    return found

@@ -33,7 +33,7 @@ def filled(tmp_path_factory):
     (folder / "dagster").mkdir()
     project = Project.of(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=10))
     with dg.DagsterInstance.local_temp(str(folder / "dagster")) as instance:
-        materialise(instance, project, "verdicts", "reports")
+        materialise(instance, project, "verdicts", "discords", "reports")
     return folder
 
 
@@ -169,3 +169,46 @@ def test_a_run_that_told_of_other_versions_than_its_own_stays_while_that_is_the_
         forget(instance, [EVERYTHING_JOB], days=30, kept=1)
         assert told(instance) == now
         assert instance.get_materialized_partitions(dg.AssetKey("verdicts")) == set(keys_of(project))
+
+
+def windows_told(instance):
+    """Partition → what its latest materialisation says of windows: series, windows, rows, ω."""
+    found = {}
+    for record in instance.fetch_materializations(dg.AssetKey("discords"), limit=1000).records:
+        metadata = record.asset_materialization.metadata
+        names = ("anomalous_series", "discords", "dagster/partition_row_count", "omega")
+        found.setdefault(record.partition_key, tuple(metadata[name].value for name in names))
+    return found
+
+
+def windows_in_marts(project, omega):
+    with project.open().reading_caught_up() as reader:
+        counted = dict(reader.rows("SELECT (app, version_name), count(*) FROM marts.discords GROUP BY ALL"))
+        series = dict(
+            reader.rows(
+                "SELECT (verdicts.app, verdicts.version_name), count(*) FROM marts.verdicts AS verdicts "
+                "JOIN core.profiles AS profiles USING (run_no, series) "
+                "WHERE verdicts.is_current AND verdicts.is_anomalous GROUP BY ALL"
+            )
+        )
+    by_key = {to_key(*place): (series.get(place, 0), counted.get(place, 0)) for place in {*series, *counted}}
+    return {key: (*by_key.get(key, (0, 0)), by_key.get(key, (0, 0))[1], omega) for key in keys_of(project)}
+
+
+def test_windows_are_told_by_the_verdicts_in_force_and_again_after_another_omega(instance, project):
+    """Those that another ω calls normal are stored still, and no row of the mart; the picture was the earlier one."""
+    with project.open().reading_caught_up() as reader:
+        omega = reader.value("SELECT any_value(omega) FROM marts.verdicts WHERE is_current")
+    assert windows_told(instance) == windows_in_marts(project, omega)
+    assert any(count for _, count, *_ in windows_told(instance).values())
+    with project.open().writing() as writer:
+        verdicts.make_current(writer, omega=6.0)
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    assert windows_told(instance) == windows_in_marts(project, 6.0)
+    assert sum(count for _, count, *_ in windows_told(instance).values()) < sum(
+        record.asset_materialization.metadata["discords"].value
+        for record in instance.fetch_materializations(dg.AssetKey("discords"), limit=1000).records
+    )
+    times = len(instance.fetch_materializations(dg.AssetKey("discords"), limit=1000).records)
+    materialise(instance, project, "reports", keys=keys_of(project)[:1])
+    assert len(instance.fetch_materializations(dg.AssetKey("discords"), limit=1000).records) == times

@@ -29,12 +29,12 @@ def instance(history, settings, tmp_path):
         yield made
 
 
-def materialise(instance, settings, *assets):
+def materialise(instance, settings, *assets, of=None):
     project = Project.of(settings)
     with project.open().reading() as reader:
         keys = states.partitions(reader)
     instance.add_dynamic_partitions(DIMENSION, keys)
-    first = keys if "benchmark_verdicts" in assets else keys[:1]
+    first = [of] if of else keys if "benchmark_verdicts" in assets else keys[:1]
     done = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB).execute_in_process(
         instance=instance, tags=range_tags(first[0], first[-1]), asset_selection=[dg.AssetKey(name) for name in assets]
     )  # fmt: skip
@@ -61,3 +61,13 @@ def test_another_omega_is_told(instance, warehouse, settings):
     assert told(instance)[SLOW] == ({"normal": 2}, True)
     materialise(instance, settings, "reports")
     assert len(instance.fetch_materializations(ASSET, limit=1000).records) == times + 1
+
+
+def test_another_omega_is_told_of_other_versions_too_by_a_run_that_measures_one(instance, history, warehouse, settings):
+    materialise(instance, settings, "benchmark_verdicts", "reports")
+    with warehouse.writing() as writer:
+        verdict_table.make_current(writer, omega=90.0, detector="iqr", note=None)
+    history.add("10", {"sort": 100.0, "search": 5.0})
+    history.store()
+    materialise(instance, settings, "benchmark_verdicts", "reports", of=to_key("com.x", "10"))
+    assert told(instance)[SLOW] == ({"normal": 2}, True)
