@@ -160,7 +160,13 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
     taken = [run for run in rows.values() if not run.is_quarantined]
-    run_table.forget_refused(writer, mended, taken, {one.run_id for one in registrations if one.rejected})
+    run_table.forget_refused(
+        writer,
+        mended,
+        taken,
+        {(one.folder_name, sha256) for one in examined if (sha256 := _file_sha256(one))},
+        {one.run_id for one in registrations if one.rejected},
+    )
     accepted = {one.run_id for one in registrations if not one.rejected}
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
     trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
@@ -408,7 +414,7 @@ def _quarantine(
         reason_code=rejected.reason.code,
         reason=str(rejected),
         trace_content_sha256=_own_trace(one, rejected, known),
-        trace_sha256=one.claims.get("trace_sha256"),
+        trace_sha256=_file_sha256(one),
     )
     earlier = known.get(run_id)
     is_new = rejected.reason is not Reason.FOLDER_GONE and (
@@ -416,6 +422,11 @@ def _quarantine(
         or (earlier.content_hash, earlier.reason_code, earlier.reason) != (one.fingerprint, row.reason_code, row.reason)
     )
     return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
+
+
+def _file_sha256(one: Examined) -> str | None:
+    """Of the trace in the folder: with its name it tells the folder, whatever its run.json says by now."""
+    return one.run.trace_sha256 if one.run else one.claims.get("trace_sha256")
 
 
 def _own_trace(one: Examined, rejected: Rejected, known: dict[str, run_table.RunRow]) -> str | None:

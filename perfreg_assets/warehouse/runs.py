@@ -416,12 +416,20 @@ def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> No
     writer.execute(f"UPDATE core.distances SET is_latest = false WHERE is_latest AND {of_run}")
 
 
-def forget_refused(writer: Writer, run_ids: Collection[str], taken: Sequence[RunRow], kept: Iterable[str]) -> None:
-    """Deletes rows of folders that were refused and are runs of their own now; what somebody reviewed stays.
+def forget_refused(
+    writer: Writer,
+    run_ids: Collection[str],
+    taken: Sequence[RunRow],
+    given: Collection[tuple[str, str]],
+    kept: Iterable[str],
+) -> None:
+    """Deletes rows of folders that were refused and are runs of their own now, or refused as something else; what
+    somebody reviewed stays.
 
     Args:
         run_ids: what they were refused as.
         taken: runs, by whose traces such folders are known, whatever ids they stated then.
+        given: (name, SHA-256 of the trace file) of the folders that were looked at just now.
         kept: of what was refused just now.
     """
     writer.execute(
@@ -434,8 +442,8 @@ def forget_refused(writer: Writer, run_ids: Collection[str], taken: Sequence[Run
             "ids": sorted(run_ids),
             "refused": REFUSED,
             "contents": [run.trace_content_sha256 for run in taken if run.trace_content_sha256],
-            "folders": [run.folder_name for run in taken],
-            "files": [run.trace_sha256 for run in taken],
+            "folders": [name for name, _ in given],
+            "files": [sha256 for _, sha256 in given],
             "kept": sorted(kept),
         },
     )

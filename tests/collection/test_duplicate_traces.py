@@ -14,6 +14,7 @@ from perfreg_assets.collection import registry
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.connection import Warehouse
 from tests.another_trace import another_trace
 
@@ -166,6 +167,38 @@ def test_who_states_the_size_of_the_trace_leaves_no_refused_row_either(given, re
     trace.write_bytes(content)
     (folder / "run.json").write_text(json.dumps({**document, "trace_bytes": len(content)}))
     assert register(folder) == [("copied", None)]
+    assert refused(register) == set()
+
+
+def corrected(folder: Path, **changes) -> Path:
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, **changes}))
+    return folder
+
+
+def test_a_correction_that_is_taken_back_leaves_no_refused_row(given, register):
+    """Its folder is what was taken in, and stood in quarantine for ever."""
+    first, other = given("first"), renamed(given("other", version_name="8.8"), "first")
+    text = (first / "run.json").read_bytes()
+    assert register(first, other)[1] == ("other", Reason.RUN_ID_CONFLICT)
+    assert register(corrected(first, version_name="9.9")) == [("first", Reason.RUN_ID_CONFLICT)]
+    assert refused(register) == {"first", "other"}
+    (first / "run.json").write_bytes(text)
+    assert register(first) == [("first", None)]
+    assert refused(register) == {"other"}
+
+
+def test_a_correction_that_is_corrected_leaves_no_refused_row_once_it_is_let_in(given, register):
+    """The reason says to exclude the run; whoever saw another mistake meanwhile had the first attempt in quarantine."""
+    first = given("first")
+    assert register(first) == [("first", None)]
+    for version in ("9.8", "9.9"):
+        assert register(corrected(first, version_name=version)) == [("first", Reason.RUN_ID_CONFLICT)]
+    with register.warehouse.reading() as reader:
+        assert reader.rows("SELECT folder_name, version_name FROM core.runs WHERE is_quarantined") == [("first", "9.9")]
+    with register.warehouse.writing() as writer:
+        runs.exclude(writer, "first", "of another version")
+    assert register(corrected(first, version_name="10")) == [("first", None)]
     assert refused(register) == set()
 
 
