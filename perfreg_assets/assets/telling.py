@@ -206,11 +206,17 @@ def _again(
     for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
         now = {key: _event(asset, key, told) for key, told in figures(some).items()}
         before = told_before(context.instance, asset, now)
-        changed = [key for key in before if not now[key].metadata.items() <= before[key].items()]
+        changed = [key for key in before if _is_other(now[key].metadata, before[key])]
         for key, metadata in (everything(changed) if changed else {}).items():
             context.log_event(_event(asset, key, metadata))
         again += changed
     return again
+
+
+def _is_other(now: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether something else is to tell, or no verdict any more, as of a version that has no run now."""
+    is_gone = presentation.VERSION_STATE in before and presentation.VERSION_STATE not in now
+    return is_gone or not now.items() <= before.items()
 
 
 def _makes(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> bool:
