@@ -246,7 +246,7 @@ def test_refused_folders_are_dismissed_and_runs_are_not(warehouse):
     """A folder that was renamed as well as mended, or is gone, was told as not taken in for ever."""
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         run_id = writer.value("SELECT min(run_id) FROM core.runs WHERE NOT is_quarantined")
-        for name in ("quarantined-1", "quarantined-2", "reviewed"):
+        for name in ("quarantined-1", "quarantined-2", "stated-id", "reviewed"):
             runs.upsert(
                 writer,
                 [runs.RunRow(run_id=name, folder_name=name, content_hash=name, is_quarantined=True,
@@ -261,10 +261,10 @@ def test_refused_folders_are_dismissed_and_runs_are_not(warehouse):
     ):
         told = run("dismiss", "quarantined-1", name, warehouse=warehouse)
         assert (told.exit_code, said in told.stderr, told.stderr.count("\n")) == (1, True, 1), told.stderr
-    told = run("dismiss", "quarantined-1", "quarantined-2", warehouse=warehouse)
-    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "2 refused folders dismissed"), told.output
+    told = run("dismiss", "quarantined-1", "quarantined-2", "stated-id", warehouse=warehouse)
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "3 refused folders dismissed"), told.output
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
-        assert reader.value("SELECT count(*) FROM core.runs") == before - 2
+        assert reader.value("SELECT count(*) FROM core.runs") == before - 3
         assert reader.value("SELECT count(*) FROM marts.data_quality WHERE run_id LIKE 'quarantined-_'") == 0
 
 

@@ -160,12 +160,14 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
     taken = [run for run in rows.values() if not run.is_quarantined]
+    outcomes = list(zip(examined, registrations, strict=True))
     run_table.forget_refused(
         writer,
         mended,
         taken,
-        {(one.folder_name, sha256) for one in examined if (sha256 := _file_sha256(one))},
-        {one.run_id for one in registrations if one.rejected},
+        files={(one.folder_name, sha256) for one in examined if (sha256 := _file_sha256(one))},
+        reasons=[told for one, outcome in outcomes if not outcome.rejected for told in _former_conflicts(one)],
+        kept={outcome.run_id for _, outcome in outcomes if outcome.rejected},
     )
     accepted = {one.run_id for one in registrations if not one.rejected}
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
@@ -287,7 +289,7 @@ def _admit(
     if earlier and not earlier.is_quarantined:
         is_corrected = _is_other(run, earlier)
         if is_corrected and not (run.run_id in correctable and _is_of_same_trace(run, earlier)):
-            raise Rejected(Reason.RUN_ID_CONFLICT, _conflict(one, run, earlier))
+            raise _conflict(one, run, is_of_same_trace=_is_of_same_trace(run, earlier))
         is_there = archive.holds(run) and not is_corrected
     if run.trace_content_sha256 is not None:
         holder = holders.setdefault(run.trace_content_sha256, run.run_id)
@@ -313,11 +315,17 @@ def _take(one: Examined, archive: Archive) -> tuple[list[AttachmentRow], list[st
         raise Rejected(Reason.FOLDER_GONE, one.folder_name) from error
 
 
-def _conflict(one: Examined, run: run_table.RunRow, earlier: run_table.RunRow) -> str:
+def _conflict(one: Examined, run: run_table.RunRow, *, is_of_same_trace: bool) -> Rejected:
     what = f"{one.folder_name}, run_id {run.run_id}"
-    if not _is_of_same_trace(run, earlier):
-        return what
-    return f"{what}: the same trace with another run.json; `perfreg exclude {run.run_id}` lets it be corrected"
+    if is_of_same_trace:
+        what += f": the same trace with another run.json; `perfreg exclude {run.run_id}` lets it be corrected"
+    return Rejected(Reason.RUN_ID_CONFLICT, what)
+
+
+def _former_conflicts(one: Examined) -> list[tuple[str, str]]:
+    """(folder, reason) with which it was refused while it held something else under the id that it is taken by."""
+    assert one.run is not None
+    return [(one.folder_name, str(_conflict(one, one.run, is_of_same_trace=same))) for same in (True, False)]
 
 
 def _is_read_again(row: run_table.RunRow, earlier: run_table.RunRow) -> bool:

@@ -16,6 +16,7 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.kept_instances import NAME, attached
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.put_aside import DAMAGED, put_aside
+from perfreg_assets.warehouse.refused import REFUSED
 from perfreg_assets.warehouse.tidying import named_files
 
 MISSING, EMPTY, UNREADABLE, SOUND = "missing", "empty", "unreadable", "sound"
@@ -73,7 +74,8 @@ def condition_of(path: Path) -> Condition:
             for (table,) in tables:  # every block is read, and its checksum compared
                 connection.execute(f'SELECT count(hash(one)) FROM core."{table}" AS one').fetchall()
             [(runs, version)] = connection.execute(
-                "SELECT (SELECT count(*) FROM core.runs), (SELECT max(version) FROM core.schema_version)"
+                f"SELECT (SELECT count(*) FROM core.runs WHERE NOT ({REFUSED})), "
+                "(SELECT max(version) FROM core.schema_version)"
             ).fetchall()
             altered = _altered(connection)
     except duckdb.Error as error:

@@ -16,13 +16,14 @@ import duckdb
 
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.run import REFUSED
 from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.refused import REFUSED
 from perfreg_assets.whole_files import whole_file
 
 _LOG = logging.getLogger(__name__)
-_COUNT = f"SELECT count(*) FROM {{name}}core.runs WHERE NOT (is_quarantined AND starts_with(run_id, '{REFUSED}'))"
 _PUBLISHED = "published_copy"
+_COUNT = f"SELECT count(*) FROM {{name}}core.runs WHERE NOT ({REFUSED})"
+_COUNT_MISSING = f"{_COUNT.format(name=f'{_PUBLISHED}.')} AND run_id NOT IN (SELECT run_id FROM core.runs)"
 
 
 def is_lost(path: Path) -> bool:
@@ -66,10 +67,10 @@ def _run_count(path: Path, published: Path) -> int:
         raise Rejected(Reason.WAREHOUSE_LOST, detail) from error
 
 
-def _count_published(connection: duckdb.DuckDBPyConnection, published: Path) -> int:
+def _count_published(connection: duckdb.DuckDBPyConnection, published: Path, sql: str = _COUNT) -> int:
     connection.execute(f"ATTACH {literal(str(published))} AS {_PUBLISHED} (READ_ONLY)")
     try:
-        [(count,)] = connection.execute(_COUNT.format(name=f"{_PUBLISHED}.")).fetchall()
+        [(count,)] = connection.execute(sql.format(name=f"{_PUBLISHED}.")).fetchall()
     finally:
         connection.execute(f"DETACH {_PUBLISHED}")
     return int(count)
@@ -77,7 +78,8 @@ def _count_published(connection: duckdb.DuckDBPyConnection, published: Path) -> 
 
 def refuse_fewer(connection: duckdb.DuckDBPyConnection, path: Path, published: Path) -> None:
     """Before publishing: runs are never deleted, so a file with fewer than are published is another file. Folders that
-    were refused do not count: those that were mended go (`runs.forget_refused`).
+    were refused do not count: those that were mended, or dismissed, go (`runs.forget_refused`, `runs.dismiss`). Nor is
+    a run missing that became one: its trace had proved damaged, and its folder is none any more.
 
     Args:
         connection: to the warehouse file, with access to files.
@@ -94,5 +96,5 @@ def refuse_fewer(connection: duckdb.DuckDBPyConnection, path: Path, published: P
         _LOG.warning("%s could not be opened and is replaced", published.name)
         return
     [(own,)] = connection.execute(_COUNT.format(name="")).fetchall()
-    if own < there:
+    if own < there and _count_published(connection, published, _COUNT_MISSING):
         raise Rejected(Reason.WAREHOUSE_FEWER_RUNS, f"{path} has {how_many(own, 'run')}, {published} has {there}")

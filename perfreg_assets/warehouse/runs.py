@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from perfreg_assets.run import REFUSED, PathStep, Run
-from perfreg_assets.warehouse import joining, paths, run_conditions, run_numbers, value_files
+from perfreg_assets.warehouse import joining, paths, refused, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.moments import of_epoch_us
@@ -61,8 +61,6 @@ _UPDATE = (
     + ", ".join(f'"{column}" = given."{column}"' for column in RUNS.columns if column not in _KEPT)
     + " FROM staged_rows AS given WHERE runs.run_id = given.run_id"
 )
-# Rows of folders that were refused. A run that was quarantined when its trace was read names that file.
-_WAS_REFUSED = "is_quarantined AND trace_file IS NULL"
 _INSERT = (
     f"INSERT INTO core.runs ({RUNS.stored_list}, run_no) "
     f"SELECT {RUNS.stored_list}, $next - 1 + row_number() OVER (ORDER BY registered_at, run_id) FROM staged_rows "
@@ -351,7 +349,7 @@ def dismiss(writer: Writer, run_ids: Collection[str]) -> list[str]:
         require_run(writer, run_id)
     named = "run_id IN (SELECT unnest($ids::VARCHAR[]))"
     bound = {"ids": list(run_ids)}
-    taken = f"SELECT run_id FROM core.runs WHERE {named} AND NOT ({_WAS_REFUSED}) ORDER BY run_id"
+    taken = f"SELECT run_id FROM core.runs WHERE {named} AND NOT ({refused.REFUSED}) ORDER BY run_id"
     for (run_id,) in writer.rows(taken, bound):
         kept = f"{run_id} was taken in, and no run is deleted"
         raise ValueError(f"{kept}; `perfreg exclude {run_id}` takes it out of histories")
@@ -420,8 +418,10 @@ def forget_refused(
     writer: Writer,
     run_ids: Collection[str],
     taken: Sequence[RunRow],
-    given: Collection[tuple[str, str]],
-    kept: Iterable[str],
+    *,
+    files: Collection[tuple[str, str]] = (),
+    reasons: Collection[tuple[str, str]] = (),
+    kept: Iterable[str] = (),
 ) -> None:
     """Deletes rows of folders that were refused and are runs of their own now, or refused as something else; what
     somebody reviewed stays.
@@ -429,21 +429,25 @@ def forget_refused(
     Args:
         run_ids: what they were refused as.
         taken: runs, by whose traces such folders are known, whatever ids they stated then.
-        given: (name, SHA-256 of the trace file) of the folders that were looked at just now.
+        files: (folder, SHA-256 of its trace file) that were looked at just now.
+        reasons: (folder, why it was refused) that do not hold any more.
         kept: of what was refused just now.
     """
     writer.execute(
-        f"DELETE FROM core.runs WHERE {_WAS_REFUSED} "
+        f"DELETE FROM core.runs WHERE {refused.REFUSED} "
         "AND (run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
         "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
-        "OR (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[]))) "
+        "OR (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[])) "
+        "OR (folder_name, reason) IN (SELECT unnest($refused_folders::VARCHAR[]), unnest($reasons::VARCHAR[]))) "
         "AND run_id NOT IN (SELECT unnest($kept::VARCHAR[])) AND run_id NOT IN (SELECT run_id FROM core.reviews)",
         {
             "ids": sorted(run_ids),
             "refused": REFUSED,
             "contents": [run.trace_content_sha256 for run in taken if run.trace_content_sha256],
-            "folders": [name for name, _ in given],
-            "files": [sha256 for _, sha256 in given],
+            "folders": [name for name, _ in files],
+            "files": [sha256 for _, sha256 in files],
+            "refused_folders": [name for name, _ in reasons],
+            "reasons": [reason for _, reason in reasons],
             "kept": sorted(kept),
         },
     )

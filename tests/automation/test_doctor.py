@@ -34,8 +34,10 @@ from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.whole_files import part_beside
 
 RUN = """
-INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, reason, registered_at)
-VALUES ($1, $1, '', true, 'trace_missing', 'no trace', now())
+INSERT INTO core.runs (
+    run_id, folder_name, content_hash, trace_file, is_quarantined, reason_code, reason, registered_at
+)
+VALUES ($1, $1, '', 't', true, 'trace_corrupt', 'a packet', now())
 """
 OLD_S = 100_000
 

@@ -176,14 +176,22 @@ def corrected(folder: Path, **changes) -> Path:
     return folder
 
 
-def test_a_correction_that_is_taken_back_leaves_no_refused_row(given, register):
+@pytest.mark.parametrize("has_another_trace", [False, True])
+def test_a_correction_that_is_taken_back_leaves_no_refused_row(given, register, has_another_trace):
     """Its folder is what was taken in, and stood in quarantine for ever."""
     first, other = given("first"), renamed(given("other", version_name="8.8"), "first")
     text = (first / "run.json").read_bytes()
     assert register(first, other)[1] == ("other", Reason.RUN_ID_CONFLICT)
+    (trace,) = first.glob("*.gz")
+    recorded = trace.read_bytes()
+    if has_another_trace:
+        another_trace(trace, first / "new", "first")
+        (first / "new").rename(trace)
     assert register(corrected(first, version_name="9.9")) == [("first", Reason.RUN_ID_CONFLICT)]
     assert refused(register) == {"first", "other"}
     (first / "run.json").write_bytes(text)
+    trace.unlink()  # the run's own is the same file
+    trace.write_bytes(recorded)
     assert register(first) == [("first", None)]
     assert refused(register) == {"other"}
 

@@ -8,11 +8,14 @@ import shutil
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 RUN = """
-INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, reason, registered_at)
-VALUES ($1, $1, '', true, 'trace_missing', 'no trace', now())
+INSERT INTO core.runs (
+    run_id, folder_name, content_hash, trace_file, is_quarantined, reason_code, reason, registered_at
+)
+VALUES ($1, $1, '', 't', true, 'trace_corrupt', 'a packet', now())
 """
 
 
@@ -106,6 +109,32 @@ def test_fewer_runs_than_are_published_are_never_published(warehouse, tmp_path):
     assert "1 run," in str(caught.value)
     assert "has 2" in str(caught.value)
     assert runs(warehouse) == ["one", "two"]
+
+
+def refused(run_id):
+    """The row of a folder that says this id and was refused."""
+    return run_table.RunRow(
+        run_id=run_id, folder_name=run_id, content_hash=run_id, is_quarantined=True, reason_code="key_missing",
+        reason="app is missing",
+    )  # fmt: skip
+
+
+def test_a_refused_folder_that_states_an_id_is_no_run_that_may_not_go(warehouse):
+    """Dismissed, it left a warehouse that nobody could publish any more."""
+    with warehouse.writing() as writer:
+        run_table.upsert(writer, [refused("stated")])
+    with warehouse.writing() as writer:
+        run_table.dismiss(writer, ["stated"])
+    add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
+
+
+def test_a_run_whose_trace_was_damaged_may_become_a_refused_folder(warehouse):
+    with warehouse.writing() as writer:
+        run_table.upsert(writer, [refused("two")])
+    with warehouse.writing() as writer:
+        run_table.dismiss(writer, ["two"])
+    assert runs(warehouse) == ["one"]
 
 
 def test_moved_away_it_is_brought_back_and_the_other_way_round(warehouse, tmp_path):

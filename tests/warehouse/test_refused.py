@@ -20,6 +20,6 @@ def test_a_run_that_calls_itself_as_refused_folders_are_called_stays(tmp_path) -
             writer,
             [_row("quarantined-run", trace_file="t.perfetto-trace", **why), _row("quarantined-folder", **why)],
         )
-        runs.forget_refused(writer, ["quarantined-folder"], [taken], [], [])
+        runs.forget_refused(writer, ["quarantined-folder"], [taken])
         left = {run_id for (run_id,) in writer.rows("SELECT run_id FROM core.runs")}
     assert left == {"quarantined-run"}
