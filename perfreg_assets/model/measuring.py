@@ -161,7 +161,7 @@ class Measurement:
             return blank
         before = earlier.get((one.run_id, one.series, self._definition.name))
         if before is not None and before.input_hash == input_hash and before.state == SCORED:
-            return replace(before, parameters_hash=blank.parameters_hash, k=self._settings.history_size)
+            return replace(before, parameters_hash=blank.parameters_hash, k=blank.k, interval_s=blank.interval_s)
         series_count = sum(other.is_scored for other in family)
         try:
             score = correct(self._score(one), series_count, self._definition.run_rule)

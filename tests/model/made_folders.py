@@ -1,0 +1,146 @@
+"""Run folders of made-up runs, whose traces are a packet that names what is in them; and what reads such a trace."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+from synthetic import APP, SAMPLES, SERIES, START, threads, values
+
+from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.gate import TraceHealth
+from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.measurement import measured
+from perfreg_assets.warehouse.runs import RunRow
+
+TRACE = "t.perfetto-trace"
+SECOND_NS = 1_000_000_000
+BROKEN = ("zone", "key", "size", "json", "no trace", "half a trace")
+"""What may be wrong with a folder."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a folder says and holds.
+
+    Attributes:
+        hour: it started so long after the first.
+        end_s: of the exploration; the trace has 40 s, so that a longer one lacks its end.
+        extra: series → what a regression adds to it.
+        broken: one of `BROKEN`.
+        is_damaged: the trace proves corrupt when it is read.
+    """
+
+    run_id: str | None
+    hour: float
+    version: str
+    unit: str = "a"
+    app: str = APP
+    version_code: int | None = None
+    time_limit_s: float = 40.0
+    end_s: int = SAMPLES
+    scenario: str | None = None
+    route: int = 1
+    has_crashed: bool = False
+    content: str = ""
+    extra: tuple[tuple[str, float], ...] = ()
+    broken: str | None = None
+    is_damaged: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Its run.json."""
+        path = [
+            {"step": k, "ts_ns": k * 4 * SECOND_NS, "state_hash": f"h{k * self.route % 5}", "screen": f"s{k % 3}"}
+            for k in range(10)
+        ]
+        started_at = (START + timedelta(hours=self.hour)).isoformat()
+        told = {
+            "run_id": self.run_id,
+            "app": self.app,
+            "version_name": None if self.broken == "key" else self.version,
+            "version_code": self.version_code,
+            "config": {
+                **{"device": "d", "unit": self.unit, "strategy": "s"},
+                **{"time_limit_s": self.time_limit_s, "action_interval_s": 4.0},
+            },
+            "started_at": started_at.partition("+")[0] if self.broken == "zone" else started_at,
+            "exploration": {"start_ns": 0, "end_ns": self.end_s * SECOND_NS},
+            "scenario": self.scenario,
+            "path": path,
+            "functional_problems": [{"kind": "crash"}] if self.has_crashed else [],
+            "trace": TRACE,
+            "trace_bytes": 7 if self.broken == "size" else None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def write(self, folder: Path) -> Path:
+        """Makes the folder, in place of what is there."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        text = json.dumps(self.document(), indent=1)
+        (folder / "run.json").write_text(text[:-5] if self.broken == "json" else text)
+        if self.broken != "no trace":
+            trace = self.trace()
+            (folder / TRACE).write_bytes(trace[:-3] if self.broken == "half a trace" else trace)
+        return folder
+
+    def trace(self) -> bytes:
+        told = {"content": self.content, "extra": dict(self.extra), "is_damaged": self.is_damaged}
+        trace = proto.Trace()
+        trace.packet.add().for_testing.str = json.dumps(told, sort_keys=True)
+        return trace.SerializeToString()
+
+
+def eleven() -> dict[str, Made]:
+    """Folder name → run, of three versions and two devices; some regress."""
+    extra = {6: ("cpu_app", 1.0), 7: ("cpu_total", 0.8), 8: ("rss_app", 1.5)}
+    versions = ["1"] * 5 + ["2"] * 4 + ["3"] * 2
+    return {
+        f"f{n:02d}": Made(
+            run_id=f"made-{n:03d}", hour=n, version=version, unit="b" if n % 4 == 3 else "a", content=f"made-{n:03d}",
+            extra=(extra[n],) if n in extra else (),
+        )
+        for n, version in enumerate(versions)
+    }  # fmt: skip
+
+
+def reader_in(settings: Settings) -> Callable[[RunRow, Settings], Inspection]:
+    """What reads the trace of a run that was registered with these settings."""
+
+    def inspect(row: RunRow, in_force: Settings) -> Inspection:
+        place = settings.runs_dir / row.run_id / TRACE
+        if not place.is_file():
+            return Inspection(TraceHealth(False, Reason.TRACE_FILE_MISSING, TRACE), [], [])
+        trace = proto.Trace()
+        trace.ParseFromString(place.read_bytes())
+        told = json.loads(trace.packet[0].for_testing.str)
+        if told["is_damaged"]:
+            return Inspection(TraceHealth(False, Reason.TRACE_CORRUPT, "a packet"), [], [])
+        health = TraceHealth(
+            True, None, "", start_ns=0, end_ns=SAMPLES * SECOND_NS, duration_s=float(SAMPLES),
+            packet_count=len(trace.packet),
+        )  # fmt: skip
+        if (row.exploration_end_ns or 0) > (1 + in_force.duration_tolerance_ratio) * SAMPLES * SECOND_NS:
+            return Inspection(replace(health, is_complete=False, reason=Reason.TRACE_TOO_SHORT), [], [])
+        step = round(in_force.interval_s)
+        series = [
+            Series(
+                name, unit, in_force.interval_s, 0,
+                values(told["content"], name, extra=told["extra"].get(name, 0.0))[::step],
+            )
+            for name, unit in SERIES.items()
+        ]  # fmt: skip
+        startup = measured(
+            "startup_initial_display_cold", 900 * float(values(told["content"], "cpu_app", extra=0.0).mean()), {}
+        )
+        return Inspection(health, series, [startup], threads(told["content"]))
+
+    return inspect
