@@ -260,7 +260,9 @@ def add_run(warehouse: Warehouse, name: str) -> None:
     with warehouse.writing() as writer:
         number = writer.value("SELECT max(run_no) + 1 FROM core.runs")
         writer.execute(
-            "INSERT INTO core.runs SELECT * REPLACE (? AS run_id, ? AS run_no) FROM core.runs LIMIT 1", [name, number]
+            "INSERT INTO core.runs SELECT * REPLACE (? AS run_id, ? AS run_no) FROM core.runs "
+            "WHERE NOT is_quarantined LIMIT 1",
+            [name, number],
         )
 
 
