@@ -41,8 +41,11 @@ def _has_runs(metadata: Mapping[str, dg.MetadataValue[Any]]) -> bool:
 
 def _tell(instance: dg.DagsterInstance, reader: Reader, keys: Collection[str]) -> None:
     current = settings_table.current(reader)
-    judged = told_before(instance, VERDICTS, keys)
-    verdicts = told_of(reader, {key: [] for key in judged}, float(current["omega"]), current["detector"])[1]
+    # Whoever removed the version's page may have told of its verdicts already (`assets/telling.py`).
+    judged: dict[str, list[str]] = {
+        key: [] for key, metadata in told_before(instance, VERDICTS, keys).items() if _has_runs(metadata)
+    }
+    verdicts = told_of(reader, judged, float(current["omega"]), current["detector"])[1]
     for asset, told in ((VERDICTS, verdicts), (_RUNS, dict.fromkeys(keys, _NOTHING))):
         for key, metadata in told.items():
             instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata))
