@@ -42,6 +42,15 @@ def ended_within(pids: list[int], seconds: float) -> bool:
     return False
 
 
+@pytest.fixture
+def as_from_a_terminal():
+    """Where the tests run under `nohup`, what they start would rightly stay when a terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("as_from_a_terminal")
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGHUP, 0)], ids=["killed", "terminal closed"]
 )
