@@ -15,6 +15,7 @@ from perfreg_assets import terminal
 from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.materialise import Materialised, _innermost
+from perfreg_assets.automation.upkeep import Upkeep
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli.disk import disk_full
 from perfreg_assets.cli.ingesting import take_in
@@ -98,7 +99,7 @@ def test_steps_that_had_no_room_end_in_one_sentence(settings, capsys):
     refused = Rejected(Reason.WAREHOUSE_DISK_FULL, "writing perfreg.duckdb needs 5 MB, 3 MB are free")
     done = Materialised(failures=[_innermost(serialised(refused))] * 2)
     with pytest.raises(SystemExit):
-        tell_upkeep(done, Outstanding((), {"notes-021": "com.rig.notes@1.5.0"}), settings)
+        tell_upkeep(done, Upkeep(left=Outstanding((), {"notes-021": "com.rig.notes@1.5.0"})), settings)
     assert capsys.readouterr().err == f"perfreg: {refused}\n"
 
 
@@ -113,7 +114,7 @@ def test_a_refused_step_is_told_by_what_to_do_and_not_by_what_it_was_refused_for
 )
 def test_a_step_that_met_a_full_disk_in_other_words_says_what_to_do(settings, capsys, failure):
     with pytest.raises(SystemExit):
-        tell_upkeep(Materialised(failures=[failure, "ValueError: after it"]), Outstanding((), {}), settings)
+        tell_upkeep(Materialised(failures=[failure, "ValueError: after it"]), Upkeep(), settings)
     told = capsys.readouterr().err
     assert told.startswith(f"perfreg: no room in the home {settings.home_dir} ({failure}): ")
     assert "free some space" in told
@@ -122,7 +123,7 @@ def test_a_step_that_met_a_full_disk_in_other_words_says_what_to_do(settings, ca
 
 def test_other_failures_are_told_once_each(settings, capsys):
     with pytest.raises(SystemExit):
-        tell_upkeep(Materialised(failures=["one", "two", "one"]), Outstanding((), {}), settings)
+        tell_upkeep(Materialised(failures=["one", "two", "one"]), Upkeep(), settings)
     assert capsys.readouterr().err == "perfreg: one\nperfreg: two\n"
 
 
