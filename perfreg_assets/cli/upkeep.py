@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
 from perfreg_assets.cli import disk, interruption
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.assets.outstanding import Outstanding
+    from perfreg_assets.automation.materialise import Materialised
+    from perfreg_assets.automation.upkeep import Upkeep
 
 
 def project_of(settings: Settings) -> tuple[Any, Any]:
@@ -64,7 +69,7 @@ _DONE = {
 """Metadata of the assets → what is counted there: singular, plural, and what was done with it."""
 
 
-def tell_upkeep(done: Any, upkeep: Any, settings: Settings) -> None:
+def tell_upkeep(done: Materialised, upkeep: Upkeep, settings: Settings) -> None:
     """Says what was done, and what the upkeep at the end left; status 1 where something failed."""
     left = upkeep.left
     if done.failures:
@@ -95,7 +100,7 @@ def tell_upkeep(done: Any, upkeep: Any, settings: Settings) -> None:
         sys.exit(1)
 
 
-def _tell_placeless(left: Any, settings: Settings) -> None:
+def _tell_placeless(left: Outstanding, settings: Settings) -> None:
     """Of runs whose trace is to be read still: those whose folder is in no place that is known here."""
     from perfreg_assets.model.freshness import Stage
     from perfreg_assets.model.trace_places import placeless, with_folder

@@ -372,17 +372,12 @@ def test_a_version_whose_only_run_is_of_another_one_now_is_no_partition_and_its_
     site = make_site()
     folder, mistaken = run_folder("notes-000", version_name="1.5.0"), "com.rig.notes@1.5.0"
     site.ingest(folder)
-    with site.warehouse.writing() as writer:
-        run_table.exclude(writer, "notes-000", "of another version")
-    document = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
-    site.ingest(folder)
+    correct_version(site, folder, "1.6.0")
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == ["com.rig.notes@1.6.0"]
         assert told_runs(instance, mistaken) == [1, 0]
         assert told_runs(instance, mistaken, asset="verdicts") == [1, 0]
-    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.5.0"}))
-    site.ingest(folder)  # it is back
+    correct_version(site, folder, "1.5.0")  # it is back
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == [mistaken]
         assert told_runs(instance, mistaken) == [1, 0, 1]
@@ -395,14 +390,19 @@ def test_a_version_of_which_a_refused_folder_is_left_stays_and_says_that_it_has_
     broken = run_folder("broken", source="notes-001", version_name="1.5.0")
     next(broken.glob("*trace*")).write_bytes(b"<html>not found</html>")
     site.ingest(folder, broken)
-    with site.warehouse.writing() as writer:
-        run_table.exclude(writer, "notes-000", "of another version")
-    document = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
-    site.ingest(folder)
+    correct_version(site, folder, "1.6.0")
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == [mistaken, "com.rig.notes@1.6.0"]
         assert told_runs(instance, mistaken) == [1, 0]
+
+
+def correct_version(site, folder, version_name):
+    """Gives a run once more as one of another version, for which it has to be excluded."""
+    document = json.loads((folder / "run.json").read_text())
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, document["run_id"], "of another version")
+    (folder / "run.json").write_text(json.dumps({**document, "version_name": version_name}))
+    site.ingest(folder)
 
 
 def told_runs(instance, key, asset="runs"):
