@@ -272,10 +272,10 @@ class _Looks:
         states = {name: state for (_, name), state in states_of([(row, one) for one in files], self.settings).items()}
         try:
             if self.engines is None:
-                details = _read(read)
+                details = read()
             else:
                 with self.engines.room_for(unpacked_bytes):
-                    details = _read(partial(read, engines=self.engines))
+                    details = read(engines=self.engines)
         except (Rejected, OSError) as error:
             if isinstance(error, Rejected) and error.reason in _NOT_OF_THE_TRACE:
                 raise
@@ -285,16 +285,6 @@ class _Looks:
             LeftOut(row.run_id, one.why, one.name, states[one.name], is_profile=True) for one in details.unread
         ]
         return ToldOfRun(details, seconds)
-
-
-def _read(read: Callable[[], WindowDetails]) -> WindowDetails:
-    """What a trace tells, read once more where something else ended the engine: that is nothing of the trace's."""
-    try:
-        return read()
-    except Rejected as rejected:
-        if rejected.reason is not Reason.ENGINE_KILLED:
-            raise
-    return read()
 
 
 def _ranked(

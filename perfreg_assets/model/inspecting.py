@@ -161,8 +161,7 @@ def read_trace(
     known: FileFacts | None = None,
     shelf: Shelf | None = None,
 ) -> Inspection:
-    """Gate, series, measurements and thread times of a run's trace. Where something else ended the engine, which says
-    nothing of the trace, it is read once more.
+    """Gate, series, measurements and thread times of a run's trace.
 
     Args:
         engines: see `inspect_trace`.
@@ -177,8 +176,7 @@ def read_trace(
     assert row.trace_file is not None
     assert row.time_limit_s is not None
     with folder_of(row, settings, folder) as where:
-        read = partial(
-            inspect_trace,
+        return inspect_trace(
             where / row.trace_file,
             app=row.app,
             exploration=row.exploration,
@@ -191,8 +189,6 @@ def read_trace(
             screens=screens_of(row.path or ()),
             profiles=(shelf or Shelf()).for_run(row, where, settings),
         )
-        found = read()
-        return read() if found.health.reason is Reason.ENGINE_KILLED else found
 
 
 def screens_of(path: Sequence[PathStep]) -> list[tuple[int, str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import http.client
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -21,9 +21,10 @@ from perfreg_assets.traces.memory_budget import allowed_bytes
 from perfreg_assets.traces.rpc_client import RpcClient
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
-__all__ = ["QueryError", "TraceSession", "open_trace", "start_engine"]
+__all__ = ["QueryError", "TraceSession", "once_more", "open_trace", "start_engine"]
 
 _announced: set[tuple[EngineChoice, str]] = set()
+T = TypeVar("T")
 
 
 class QueryError(Exception):
@@ -57,6 +58,22 @@ def open_trace(path: Path, settings: Settings, engines: Engines | None = None) -
     return session
 
 
+def once_more(read: Callable[[], T]) -> T:
+    """What `read` gives, with engines of its own start; asked again where something else ended one, which says nothing
+    of the trace.
+
+    Raises:
+        Rejected: as `read`; ENGINE_KILLED where that ends the same.
+    """
+    try:
+        return read()
+    except Rejected as rejected:
+        if rejected.reason is not Reason.ENGINE_KILLED:
+            raise
+        logger.info("read once more: %s", rejected.detail)
+    return read()
+
+
 def start_engine(settings: Settings, engines: Engines | None = None, *, is_wide: bool = False) -> TraceSession:
     """An engine without a trace.
 
@@ -65,7 +82,7 @@ def start_engine(settings: Settings, engines: Engines | None = None, *, is_wide:
         is_wide: it must be able to address more than 4 GiB, see `TraceSession.lacks_addresses`.
 
     Raises:
-        Rejected: ENGINE_UNAVAILABLE.
+        Rejected: ENGINE_UNAVAILABLE; another ENGINE_… where it ended, or was too slow, before it told its version.
     """
     begin = time.perf_counter()
     own = Engines(settings) if engines is None else None

@@ -67,7 +67,8 @@ def inspect_trace(
 ) -> Inspection:
     """What the trace is worth, and its series, thread times and measurements if it is complete.
 
-    Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception.
+    Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception. Where something else ended the
+    engine, which says nothing of the trace, it is read once more.
     `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent
     waiting for it), `series` (everything else: splitting and summing).
 
@@ -119,7 +120,11 @@ def inspect_trace(
     )
     with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
         begin = time.perf_counter() - file_s  # the wait for others is nobody's work
-        found, engine_s, lacks_addresses = look(engines, is_wide=wants_wide(facts.unpacked_bytes))
+        is_wide = wants_wide(facts.unpacked_bytes)
+        found, engine_s, lacks_addresses = look(engines, is_wide=is_wide)
+        if found.health.reason is Reason.ENGINE_KILLED:
+            found, again_s, lacks_addresses = look(engines, is_wide=is_wide)
+            engine_s += again_s
         if lacks_addresses:
             found, again_s, _ = look(engines, is_wide=True)
             engine_s += again_s
@@ -149,8 +154,9 @@ def _look_inside(
     """With one engine: what it gives, the seconds spent waiting for it, and whether a wide one may do better."""
     health: TraceHealth | None = None
     lacks_addresses = False
-    session = start_engine(settings, engines, is_wide=is_wide)
+    session: TraceSession | None = None
     try:
+        session = start_engine(settings, engines, is_wide=is_wide)
         session.load([content] if content is not None else unpacked_chunks(path, settings.trace_max_bytes))
         contents = load_contents(session)
         health = check_trace(
@@ -185,11 +191,12 @@ def _look_inside(
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
-        lacks_addresses = session.lacks_addresses(error)
+        lacks_addresses = session is not None and session.lacks_addresses(error)
         found = Inspection(_incomplete(error, health, facts, session), [], [])
     finally:
-        session.close()
-    return found, session.engine_seconds, lacks_addresses
+        if session is not None:
+            session.close()
+    return found, 0.0 if session is None else session.engine_seconds, lacks_addresses
 
 
 def _threads(scope: Scope, series: list[Series]) -> ThreadTimes | NoThreadTimes:

@@ -13,7 +13,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.app_candidates import ProcessUse, process_uses
 from perfreg_assets.traces.build_fingerprint import FINGERPRINT
 from perfreg_assets.traces.contents import load_contents
-from perfreg_assets.traces.engine import TraceSession, open_trace
+from perfreg_assets.traces.engine import TraceSession, once_more, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
 from perfreg_assets.traces.grid import Grid, Series
@@ -86,7 +86,7 @@ def look_over(
     engines: Engines | None = None,
     profiles: Profiles | None = None,
 ) -> Overview:
-    """Reads the trace once.
+    """Reads the trace.
 
     Args:
         app: application id; None: the likeliest candidate, if `with_series`, else none.
@@ -98,7 +98,19 @@ def look_over(
         Rejected: TRACE_… for what is wrong with the file, ENGINE_…
     """
     facts = check_file(path, settings=settings)
-    with open_trace(path, settings, engines) as session:
+    return once_more(lambda: _opened(facts, settings, app, engines, profiles or Profiles(), with_series=with_series))
+
+
+def _opened(
+    facts: FileFacts,
+    settings: Settings,
+    app: str | None,
+    engines: Engines | None,
+    profiles: Profiles,
+    *,
+    with_series: bool,
+) -> Overview:
+    with open_trace(facts.path, settings, engines) as session:
         contents = load_contents(session)
         processes = process_uses(contents)
         if app is None and with_series:
@@ -110,12 +122,11 @@ def look_over(
                 session, facts, app=app, exploration=None, time_limit_s=0.0, settings=settings, contents=contents
             )
             if with_series and health.app_processes:
-                scope = Scope(
-                    session, contents, Grid.covering(*recorded, settings.interval_s), app, profiles or Profiles()
-                )
+                grid = Grid.covering(*recorded, settings.interval_s)
+                scope = Scope(session, contents, grid, app, profiles)
                 series = series_of(scope, health.losses)
         return Overview(
-            path=path,
+            path=facts.path,
             facts=facts,
             device=_device(session),
             started_at=_started_at(session, recorded[0]),

@@ -13,8 +13,9 @@ from perfreg_assets.methods.thread_times import SECOND_NS, entity_name
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.clock_snapshots import ClockSnapshots
+from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import load_contents
-from perfreg_assets.traces.engine import TraceSession, open_trace
+from perfreg_assets.traces.engine import once_more, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.method_traces import method_times
 from perfreg_assets.traces.names import Names
@@ -22,7 +23,7 @@ from perfreg_assets.traces.profile_files import HEAD_BYTES, PERF_MAGIC, TEXT_MAG
 from perfreg_assets.traces.simpleperf import Report, read_report
 from perfreg_assets.traces.simpleperf_text import read_text_report
 from perfreg_assets.traces.slices import SLICE_SCHEMA, Range
-from perfreg_assets.traces.stacks import CLOCKS, SECONDS, STACK_SCHEMA, stack_times
+from perfreg_assets.traces.stacks import CLOCKS, SECONDS, STACK_SCHEMA, StackTimes, stack_times
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
@@ -129,17 +130,21 @@ class _Reading:
         self._cover(*covered)
 
     def _add_perf_data(self) -> None:
-        with self._open() as session:
-            contents = load_contents(session, with_sched=False)
-            names = _OfTrace(contents, self.app, self.owners)
-            stacks = stack_times(session, names, self._moments())
-            bounds = session.query(statement("perf_sample_bounds"), {"first_ns": "Int64", "last_ns": "Int64"})
+        stacks, bounds = once_more(self._sampled)
         self.found.sample_count += stacks.sample_count
         self.found.without_stack_count += stacks.without_stack_count
         self._add_stacks(stacks.rows)
         (first,), (last,) = bounds["first_ns"].tolist(), bounds["last_ns"].tolist()
         if first is not None and last is not None:
             self._cover(first, last)
+
+    def _sampled(self) -> tuple[StackTimes, Table]:
+        with open_trace(self.path, self.settings, self.engines) as session:
+            contents = load_contents(session, with_sched=False)
+            names = _OfTrace(contents, self.app, self.owners)
+            stacks = stack_times(session, names, self._moments())
+            bounds = session.query(statement("perf_sample_bounds"), {"first_ns": "Int64", "last_ns": "Int64"})
+        return stacks, bounds
 
     def _add_report(self, report: Report) -> None:
         if not report.time_ns.size:
@@ -197,9 +202,6 @@ class _Reading:
 
     def _head(self) -> bytes:
         return next(self._chunks(), b"")[:HEAD_BYTES]
-
-    def _open(self) -> TraceSession:
-        return open_trace(self.path, self.settings, self.engines)
 
 
 @dataclass(frozen=True)

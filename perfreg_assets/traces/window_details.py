@@ -26,7 +26,7 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.clock_snapshots import ClockSnapshots, monotonic_snapshots
 from perfreg_assets.traces.contents import load_contents
-from perfreg_assets.traces.engine import TraceSession, open_trace
+from perfreg_assets.traces.engine import TraceSession, once_more, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.memory_growth import memory_growth
 from perfreg_assets.traces.names import Names
@@ -122,15 +122,31 @@ def window_details(
         _note_use(kept)
         return found
     with trace as path:
-        with open_trace(path, settings, engines) as session:
-            found = read_details(session, app, ranges)
-            clock = monotonic_snapshots(session) if profiles else None
-            owners = _owners(session, app) if profiles else {}
+        found, clock, owners = once_more(
+            lambda: _opened(path, app, ranges, settings, engines, has_profiles=bool(profiles))
+        )
         if profiles:
             found = _with_profiles(found, profiles, app, ranges, clock, owners, settings, engines)
     if not found.unread:  # who knows whether it is the file
         _write(kept, found)
     return found
+
+
+def _opened(
+    path: Path,
+    app: str,
+    ranges: Sequence[Range],
+    settings: Settings,
+    engines: Engines | None,
+    *,
+    has_profiles: bool,
+) -> tuple[WindowDetails, ClockSnapshots | None, Mapping[int, Owner]]:
+    """What the trace itself tells; its clock and whose its threads are, where profiles lie beside it."""
+    with open_trace(path, settings, engines) as session:
+        found = read_details(session, app, ranges)
+        if not has_profiles:
+            return found, None, {}
+        return found, monotonic_snapshots(session), _owners(session, app)
 
 
 def _owners(session: TraceSession, app: str) -> dict[int, Owner]:

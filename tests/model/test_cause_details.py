@@ -161,20 +161,6 @@ def test_nothing_grew_where_all_traces_tell_the_same(project):
     assert [ranking.listed for ranking in detailed.rankings.values()] == [[], [], []]
 
 
-def test_a_trace_whose_engine_something_else_ended_is_read_once_more(project):
-    """It would be looked at again only when its file is another one."""
-    traces, killed = Traces(), set()
-
-    def once(trace, sha256, *where, **how):
-        if sha256 not in killed:
-            killed.add(sha256)
-            raise Rejected(Reason.ENGINE_KILLED, "the engine ended with status 137")
-        return traces(trace, sha256, *where, **how)
-
-    details = explain(project, once, Window("cpu_app", 20.0, 20 * S, 28 * S))
-    assert (len(killed), details.left_out) == (5, [])
-
-
 def test_traces_that_cannot_be_read_are_told_and_count_for_nothing(project):
     read = Traces(broken=frozenset({"made-005", "made-004"}))
     details = explain(project, read, Window("cpu_app", 20.0, 20 * S, 28 * S))

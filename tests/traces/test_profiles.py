@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
 import struct
 import sys
 from collections import Counter
@@ -22,6 +24,7 @@ from made_profiles import LOAD, ON_CREATE, method_blocks, method_trace, perf_dat
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces import window_details as details
 from perfreg_assets.traces.clock_snapshots import ClockSnapshots
+from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.method_traces import method_times
 from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileFile, profile_kind
 from perfreg_assets.traces.simpleperf import read_report
@@ -223,6 +226,22 @@ def test_stacks_of_perf_data_by_thread_of_the_trace(look):
     assert (row["range"], row["is_app"], row["process"], row["thread"]) == (5, True, APP, "render-#")
     assert (row["path"], row["count"], row["unit"]) == (["[libapp.so]", "[libapp.so]"], 100, "s")
     assert row["self_value"] == pytest.approx(0.1)
+
+
+def test_a_profile_whose_engine_something_else_ended_is_read_once_more(look, monkeypatch):
+    """It would be looked at again only when it is another file."""
+    original, killed = TraceSession.load, []
+
+    def load(self, chunks, *, name=None):
+        if name == "perf.data" and not killed:
+            killed.append(self._process.pid)
+            os.kill(self._process.pid, signal.SIGKILL)
+        original(self, chunks, name=name)
+
+    monkeypatch.setattr(TraceSession, "load", load)
+    samples = [(25 * SECOND - AHEAD + k * MS, 11, [0x10, 0x20]) for k in range(100)]
+    found = look({"perf.data": perf_data(samples)})
+    assert (len(killed), found.unread) == (1, ())
 
 
 def test_samples_of_cycles_are_no_times_and_say_so(look):
