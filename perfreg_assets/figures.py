@@ -7,6 +7,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perfreg_assets.named_files import write_named
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -31,9 +33,7 @@ def blank(width: float, height: float, *, dpi: int = 100) -> Figure:
 
 def as_png(figure: Figure) -> bytes:
     """The figure as a PNG file that names no program: the same figure gives the same bytes."""
-    buffer = io.BytesIO()
-    _save(figure, buffer, "png")
-    return buffer.getvalue()
+    return _saved(figure, "png")
 
 
 def require_kind(path: Path) -> None:
@@ -51,18 +51,20 @@ def write(figure: Figure, path: Path) -> None:
 
     Raises:
         ValueError: as `require_kind`.
+        Rejected: as `write_named`.
     """
     require_kind(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _save(figure, path, _kind(path))
+    write_named(path, _saved(figure, _kind(path)))
 
 
 def _kind(path: Path) -> str:
     return path.suffix.removeprefix(".").lower() or KINDS[0]
 
 
-def _save(figure: Figure, where: Path | io.BytesIO, kind: str) -> None:
+def _saved(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
     with warnings.catch_warnings():
         # Names of apps and screens may be in scripts that the font lacks: boxes stand for them.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure.savefig(where, format=kind, metadata={"Software": None} if kind == "png" else None)
+        figure.savefig(buffer, format=kind, metadata={"Software": None} if kind == "png" else None)
+    return buffer.getvalue()

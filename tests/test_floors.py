@@ -23,6 +23,7 @@ FLOORS = (
         "file_stamps",
         "how_many",
         "moments",
+        "named_files",
         "near_names",
         "objects",
         "settings",

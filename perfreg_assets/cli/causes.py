@@ -13,6 +13,7 @@ from perfreg_assets import terminal
 from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.root import command
 from perfreg_assets.how_many import how_many
+from perfreg_assets.named_files import write_named
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -159,11 +160,8 @@ def _of_log(
     if html is not None:
         from perfreg_assets.reports.call_log_page import render_call_log_page
 
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(
-            render_call_log_page(found.path.name, found.trees, found.services, found.listed, list(profiles.values())),
-            "utf-8",
-        )
+        others = list(profiles.values())
+        write_named(html, render_call_log_page(found.path.name, found.trees, found.services, found.listed, others))
         terminal.note(f"page: {html}")
     _tell(found)
     if form == "folded":
@@ -391,8 +389,7 @@ def impact(
     if html is not None:
         from perfreg_assets.reports.impact_page import render_impact_page
 
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(render_impact_page(method, chosen), encoding="utf-8", errors="backslashreplace")
+        write_named(html, render_impact_page(method, chosen))
         terminal.note(f"page: {html}")
     services = {row["service"] for row in chosen if not row.get("run_ids")}
     screens = {row["service"] for row in chosen if row.get("run_ids") and row["service"]}

@@ -17,6 +17,7 @@ from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS, series_lef
 from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
+from perfreg_assets.named_files import write_named
 from perfreg_assets.reports.grown_words import GROWN_WORDS
 from perfreg_assets.settings import Settings
 
@@ -97,8 +98,7 @@ def compare(
     if same := on_both(first, second):
         terminal.note(f"{len(same)} of the runs are on both sides and hide what differs: {', '.join(same)}")
     if page is not None:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(_page(told, courses, settings), encoding="utf-8")
+        write_named(page, _page(told, courses, settings))
         terminal.note(f"page       {page}")
     _show(told, form)
     if found.verdict == "anomalous":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
+from perfreg_assets.named_files import write_named
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 
@@ -175,7 +176,7 @@ def _tell(settings: Settings, watch: Any) -> None:
     assert watch.finished is not None  # a recording without events is refused
     made, told = watch.finished
     page = render_reduction_page(told, watch.folder.name, server=settings.reports_address)
-    (watch.folder / PAGE).write_text(page, "utf-8")
+    write_named(watch.folder / PAGE, page)
     with Warehouse.of(settings).writing() as writer:
         reductions.store(writer, row_of(made))
     kept = sum(one["end_ns"] - one["start_ns"] for one in told["stretches"]) / 1e9

@@ -18,6 +18,7 @@ from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import project_of, tell_refused, tell_upkeep
 from perfreg_assets.how_many import how_many
+from perfreg_assets.named_files import write_named
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def demo(settings: Settings, folder: Path | None) -> None:
         worst = picture_of_worst(reader)
     terminal.say()
     if worst is not None:
-        picture.write_bytes(worst.png)
+        write_named(picture, worst.png)
         terminal.say(f"picture    {picture}   ({worst.caption})")
     there = "" if folder is None else f" --warehouse {shlex.quote(str(settings.warehouse))}"
     terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve{there})")

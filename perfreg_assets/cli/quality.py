@@ -14,6 +14,7 @@ from perfreg_assets.cli.given import PICTURE
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import EVALUATED_ONLY, detector_names
+from perfreg_assets.named_files import write_named
 from perfreg_assets.settings import Settings
 
 
@@ -96,7 +97,7 @@ def evaluate(
                 **chosen,
             )
         if out is not None:  # before what is shown, which may go nowhere: on a full disk, into a pipe that ended
-            out.write_text(json.dumps(told, allow_nan=False, indent=1))
+            write_named(out, json.dumps(told, allow_nan=False, indent=1))
         report.print_report(told, sys.stdout)
         return
     given = {name: value for name, value in options.items() if value not in (None, ())}
@@ -104,7 +105,7 @@ def evaluate(
     with terminal.progress("evaluate", lines=True) as show, compilation_notice():
         result = evaluation.evaluate(dataset, settings=settings, progress=counting(show), **given)
     if out is not None:
-        out.write_text(json.dumps(result, allow_nan=False, indent=1))
+        write_named(out, json.dumps(result, allow_nan=False, indent=1))
     if picture is not None:
         plot_reliability([result], picture)
     kept = None

@@ -18,6 +18,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
+from perfreg_assets.named_files import write_named
 from perfreg_assets.process_life import members
 from perfreg_assets.settings import Settings
 
@@ -129,8 +130,8 @@ class _Services:
 
         self._environment, self._socket = environment, folder / "code.sock"
         workspace = folder / "workspace.yaml"
-        workspace.write_text(
-            f"load_from:\n  - grpc_server: {{socket: {self._socket}, location_name: {_DEFINITIONS}}}\n", "utf-8"
+        write_named(
+            workspace, f"load_from:\n  - grpc_server: {{socket: {self._socket}, location_name: {_DEFINITIONS}}}\n"
         )
         code = ("--socket", str(self._socket), "--location", _DEFINITIONS)
         self._rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from perfreg_assets.cli.version_formats import Named, named
+from perfreg_assets.named_files import write_named
 
 if TYPE_CHECKING:
     from perfreg_assets.warehouse.connection import Reader
@@ -39,7 +40,7 @@ def write_pictures(
         if picture is None:
             continue
         path = folder / f"{page_name(f'{picture.run_id}-{picture.series}')}.png"
-        path.write_bytes(picture.png)
+        write_named(path, picture.png)
         address = quote(Path(os.path.relpath(path)).as_posix())
         found[version] = address, f"{version[1]}: {picture.caption}"
     return found

@@ -9,12 +9,14 @@ out of that file.
 from __future__ import annotations
 
 import csv
+import io
 import json
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from perfreg_assets.named_files import write_named
 from perfreg_assets.warehouse.connection import Reader
 
 CONFIG_NAME = "otava.yaml"
@@ -74,7 +76,7 @@ def export(reader: Reader, folder: Path) -> list[Path]:
         tests[f"{app}.{'-'.join((series, *told))}"] = _test(path, metrics, versions[0]["polarity"])
     config = folder / CONFIG_NAME
     # JSON is YAML, and quotes whatever a name may hold.
-    config.write_text(json.dumps({"tests": tests}, indent=2, ensure_ascii=True) + "\n", encoding="utf-8")
+    write_named(config, json.dumps({"tests": tests}, indent=2, ensure_ascii=True) + "\n")
     return [*written, config]
 
 
@@ -83,12 +85,13 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str | None, str]:
 
 
 def _write(path: Path, versions: list[dict[str, Any]], metrics: list[str]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["time", *_ATTRIBUTES, *metrics])
-        for row in versions:
-            time = row["time"].isoformat(timespec="seconds")
-            writer.writerow([time, *(row[name] for name in _ATTRIBUTES), *(repr(row[name]) for name in metrics)])
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow(["time", *_ATTRIBUTES, *metrics])
+    for row in versions:
+        time = row["time"].isoformat(timespec="seconds")
+        writer.writerow([time, *(row[name] for name in _ATTRIBUTES), *(repr(row[name]) for name in metrics)])
+    write_named(path, file.getvalue())
 
 
 def _test(path: Path, metrics: list[str], polarity: str | None) -> dict[str, Any]:
