@@ -37,6 +37,7 @@ from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse import unread_traces
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
@@ -172,6 +173,7 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     accepted = {one.run_id for one in registrations if not one.rejected}
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
     trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
+    unread_traces.ask_again(writer, accepted & before.keys())
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations

@@ -1,4 +1,5 @@
-"""Traces that could not be read when causes were looked for: tried again when the file is another, or is there."""
+"""Traces that could not be read when causes were looked for: tried again when the file is another, or is there; where
+an engine could not read it, when its folder was given again, too."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _LOG = logging.getLogger(__name__)
 
 def readable_again(reader: Reader, settings: Settings, run_ids: Iterable[str] | None = None) -> dict[str, str]:
     """run_id → why its causes are to be looked for again, of those of some runs (default: all) where a file is not
-    what it was when it could not be read. An exchange that does not answer says nothing of what it keeps."""
+    what it was when it could not be read, or was given again. An exchange that does not answer says nothing of what it
+    keeps."""
     unread = unread_traces.find(reader, run_ids)
     if not unread:
         return {}
@@ -33,7 +35,7 @@ def readable_again(reader: Reader, settings: Settings, run_ids: Iterable[str] | 
     found: dict[str, str] = {}
     for one in unread:
         if now.get((one.member_id, one.file_name), one.file_state) != one.file_state:
-            found.setdefault(
-                one.run_id, f"{one.file_name} of {one.member_id} could not be read, and is another file by now"
-            )
+            is_given = one.file_state == unread_traces.GIVEN_AGAIN
+            since = "its folder was given again" if is_given else "is another file by now"
+            found.setdefault(one.run_id, f"{one.file_name} of {one.member_id} could not be read, and {since}")
     return found

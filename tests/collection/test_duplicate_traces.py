@@ -14,8 +14,9 @@ from perfreg_assets.collection import registry
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse import runs, unread_traces
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.rows import insert, to_arrow
 from tests.another_trace import another_trace
 
 
@@ -93,6 +94,22 @@ def test_a_duplicate_whose_trace_is_replaced_becomes_a_run(given, register):
     another_trace(trace, second / "new", "second")
     (second / "new").rename(trace)
     assert register(second) == [("second", None)]
+
+
+def test_what_an_engine_could_not_read_of_a_run_is_asked_for_again_when_its_folder_comes_again(given, register):
+    folder = given("first")
+    register(folder)
+    rows = [
+        unread_traces.UnreadRow(
+            run_id="first", member_id="first", file_name=name, file_state="so", reason=f"made: {reason.sentence}"
+        )
+        for name, reason in (("trace", Reason.ENGINE_MEMORY), ("perf.data", Reason.PROFILE_DAMAGED))
+    ]
+    with register.warehouse.writing() as writer:
+        insert(writer, unread_traces.UNREAD, to_arrow(rows, unread_traces.UnreadRow))
+    assert register(folder) == [("first", None)]
+    with register.warehouse.writing() as reader:
+        assert {one.file_name: one.file_state for one in unread_traces.find(reader)} == {"trace": "", "perf.data": "so"}
 
 
 def renamed(folder: Path, run_id: str) -> Path:

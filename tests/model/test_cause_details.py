@@ -32,7 +32,7 @@ from perfreg_assets.traces.slice_uses import NO_SLICES
 from perfreg_assets.traces.slices import FRAME_SCHEMA, SLICE_SCHEMA
 from perfreg_assets.traces.stacks import STACK_SCHEMA
 from perfreg_assets.traces.window_details import WindowDetails
-from perfreg_assets.warehouse import attachments, settings_table
+from perfreg_assets.warehouse import attachments, settings_table, unread_traces
 
 S = 1_000_000_000
 SLOW = "made-008"
@@ -329,6 +329,37 @@ def test_a_trace_is_tried_again_when_the_exchange_has_it(tmp_path):
     project.settle()
     assert project.rows("SELECT * FROM core.unread_traces") == []
     assert project.due() == []
+
+
+def test_what_an_engine_could_not_read_is_tried_again_when_its_folder_is_given_again(tmp_path):
+    """As a run's own reading is: somebody may have allowed more memory since. A damaged file stays as damaged."""
+    project = Project(tmp_path, reader())
+    problems = {SLOW: Reason.ENGINE_KILLED, "made-005": Reason.TRACE_CORRUPT}
+    plain = Traces()
+
+    def read(trace, sha256, *where, **how):
+        if sha256 in problems:
+            raise Rejected(problems[sha256], "made")
+        return plain(trace, sha256, *where, **how)
+
+    project.read = read
+    project.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))
+    project.settle()
+    with project.warehouse.writing() as writer:
+        unread_traces.ask_again(writer, {"made-004", "made-005"})
+    assert project.due() == []
+    with project.warehouse.writing() as writer:
+        unread_traces.ask_again(writer, {SLOW})
+    (due,) = project.due()
+    assert (due.run_id, due.stage.name) == (SLOW, "CAUSE")
+    assert due.why == f"trace of {SLOW} could not be read, and its folder was given again"
+    project.settle()
+    assert project.due() == [], "killed as before"
+    with project.warehouse.writing() as writer:
+        unread_traces.ask_again(writer, {SLOW})
+    del problems[SLOW]
+    project.settle()
+    assert project.rows("SELECT member_id FROM core.unread_traces") == [{"member_id": "made-005"}]
 
 
 def test_an_exchange_that_does_not_answer_says_nothing_of_what_it_keeps(tmp_path, caplog):
