@@ -141,7 +141,12 @@ def results(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetChe
 
 def tell_refused(instance: dg.DagsterInstance, reader: Reader, keys: Iterable[str]) -> None:
     """Evaluates `folders_are_taken_in` of some partitions where no step did: nothing was taken in as theirs."""
-    for one in evaluations(reader, "runs", keys):
+    tell(instance, reader, "runs", keys)
+
+
+def tell(instance: dg.DagsterInstance, reader: Reader, asset: str, keys: Iterable[str]) -> None:
+    """Evaluates the checks of an asset where no step did."""
+    for one in evaluations(reader, asset, keys):
         instance.report_runless_asset_event(one)
 
 

@@ -22,10 +22,6 @@ from perfreg_assets.warehouse.version_verdicts import WHOLE
 PICTURED_PARTITIONS = 20  # each is kept in Dagster's storage for good: a backfill of the whole history does without
 
 
-VERSION_STATE = "version_state"
-"""Metadata: the state of the partition's version; none where it has no verdict."""
-
-
 def version_table(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, dg.MetadataValue]:
     """The verdict on a partition's version: its state and sentence, and each axis in a Markdown table; empty if there
     is none.
@@ -41,7 +37,7 @@ def version_table(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, dg.Metadat
         judged = f"{row['judged_count']} of {row['run_count']}"
         lines.append(_row([name, _state(row["state"]), judged, row["explanation"]]))
     return {
-        VERSION_STATE: dg.MetadataValue.text(verdicts[0]["state"]),
+        "version_state": dg.MetadataValue.text(verdicts[0]["state"]),
         "version": dg.MetadataValue.md("\n".join(lines)),
     }
 

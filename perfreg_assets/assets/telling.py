@@ -206,17 +206,11 @@ def _again(
     for some in (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE)):
         now = {key: _event(asset, key, told) for key, told in figures(some).items()}
         before = told_before(context.instance, asset, now)
-        changed = [key for key in before if _is_other(now[key].metadata, before[key])]
+        changed = [key for key in before if not now[key].metadata.items() <= before[key].items()]
         for key, metadata in (everything(changed) if changed else {}).items():
             context.log_event(_event(asset, key, metadata))
         again += changed
     return again
-
-
-def _is_other(now: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether something else is to tell, or no verdict any more, as of a version that has no run now."""
-    is_gone = presentation.VERSION_STATE in before and presentation.VERSION_STATE not in now
-    return is_gone or not now.items() <= before.items()
 
 
 def _makes(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> bool:
@@ -225,13 +219,14 @@ def _makes(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> bool:
 
 
 def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
-    """The partitions whose pages these are; of those that are not named after their version by a look at all."""
+    """The partitions whose pages these are; of those that are not named after their version by a look at all. None of
+    a version whose page went with its last run: that is told by `automation/versions_without_runs.py`."""
     written = {page for page in pages if page.startswith(f"{VERSIONS}/")}
     named = {page: version_named_by(page) for page in written}
     keys = [to_key(*version) for version in named.values() if version is not None]
     if None in named.values():
         keys += [key for key in states.partitions(reader) if named.get(version_page(*from_key(key)), ()) is None]
-    return keys
+    return [key for key, run_ids in run_table.ids_of_partitions(reader, keys).items() if run_ids]
 
 
 def _event(asset: dg.AssetKey, key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:

@@ -80,10 +80,10 @@ def partitions(reader: Reader) -> list[str]:
     return [key for (key,) in found]
 
 
-def refused_partitions(reader: Reader) -> set[str]:
-    """The partitions that refused folders say they are of."""
+def partitions_of_runs(reader: Reader, *, refused: bool) -> set[str]:
+    """The partitions that have runs, or that refused folders say they are of."""
     found = reader.rows(
-        "SELECT DISTINCT partition_key FROM core.runs WHERE is_quarantined AND partition_key IS NOT NULL"
+        "SELECT DISTINCT partition_key FROM core.runs WHERE is_quarantined = ? AND partition_key IS NOT NULL", [refused]
     )
     return {key for (key,) in found}
 

@@ -13,6 +13,7 @@ import dagster as dg
 import numpy as np
 import pytest
 
+from perfreg_assets.assets import checks
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason
@@ -377,6 +378,8 @@ def test_a_version_whose_only_run_is_of_another_one_now_is_no_partition_and_its_
         assert instance.get_dynamic_partitions(DIMENSION) == ["com.rig.notes@1.6.0"]
         assert told_runs(instance, mistaken) == [1, 0]
         assert told_runs(instance, mistaken, asset="verdicts") == [1, 0]
+        assert counts_left(instance, mistaken) == {}
+        assert checks_of_earlier_states(instance) == []
     correct_version(site, folder, "1.5.0")  # it is back
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == [mistaken]
@@ -394,6 +397,30 @@ def test_a_version_of_which_a_refused_folder_is_left_stays_and_says_that_it_has_
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == [mistaken, "com.rig.notes@1.6.0"]
         assert told_runs(instance, mistaken) == [1, 0]
+
+
+def counts_left(instance, key):
+    """Assets of runs whose latest materialisation of a partition counts anything, and what."""
+    found = {}
+    for asset in instance.all_asset_keys():
+        wanted = dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[key])
+        for record in instance.fetch_materializations(wanted, limit=1).records:
+            told = record.asset_materialization.metadata
+            counts = {name: value.value for name, value in told.items() if isinstance(value, dg.IntMetadataValue)}
+            found |= {asset.to_user_string(): counts} if any(counts.values()) else {}
+    return found
+
+
+def checks_of_earlier_states(instance):
+    """Checks that Dagster shows as not evaluated: what was told of their asset last is of another run, or of none."""
+    keys = [
+        dg.AssetCheckKey(dg.AssetKey(asset), check.__name__)
+        for asset, its_checks in checks.OF_ASSET.items()
+        for check in its_checks
+    ]
+    found = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    latest = {key: instance.get_latest_materialization_event(key.asset_key).run_id for key in keys}
+    return [key for key in keys if found[key].run_id != latest[key]]
 
 
 def correct_version(site, folder, version_name):

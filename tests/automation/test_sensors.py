@@ -13,10 +13,11 @@ import dagster as dg
 import duckdb
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in import take_in
-from perfreg_assets.automation import asking, sensors
+from perfreg_assets.automation import asking, sensors, versions_without_runs
 from perfreg_assets.automation.command_lock import computing
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.bundled import demo_runs_dir, sql_dir
@@ -428,3 +429,29 @@ def test_a_version_without_runs_goes_unless_a_run_covers_it_or_a_session_was_beg
     tick(sensors.upkeep, instance, settings, busy.cursor)
     assert instance.get_dynamic_partitions(DIMENSION) == [*keys, "app@collected"]
     assert len(instance.fetch_materializations(dg.AssetKey("runs"), limit=9).records) == 2
+
+
+def test_a_version_of_which_results_of_benchmarks_are_left_is_told_to_have_no_run_and_stays(
+    instance, settings, monkeypatch
+):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    with Warehouse(settings.warehouse, lock_timeout_s=9).writing() as writer:
+        writer.execute("UPDATE core.benchmark_runs SET partition_key = 'app@measured'")
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: Outstanding((), {}))
+    instance.add_dynamic_partitions(DIMENSION, ["app@measured"])
+    runs = dg.AssetKey("runs")
+    for asset, metadata in ((runs, {"runs": 1}), (dg.AssetKey("benchmark_results"), {"results": 1})):
+        event = dg.AssetMaterialization(asset, partition="app@measured", metadata=metadata)
+        instance.report_runless_asset_event(event)
+    tick(sensors.upkeep, instance, settings)
+    assert instance.has_dynamic_partition(DIMENSION, "app@measured")
+    assert instance.get_latest_materialization_event(runs).asset_materialization.metadata["runs"].value == 0
+    assert len(instance.fetch_materializations(dg.AssetKey("benchmark_results"), limit=9).records) == 1
+
+
+def test_every_asset_of_runs_is_told_of_a_version_without_runs():
+    """A new one is added to the list, unless what it counts is not of runs."""
+    graph = build_defs().resolve_asset_graph()
+    per_version = {key for key in graph.get_all_asset_keys() if graph.get(key).partitions_def is not None}
+    of_others = map(dg.AssetKey, ("collections", "benchmark_results", "benchmark_verdicts"))
+    assert set(versions_without_runs.ASSETS) == per_version - set(of_others)
