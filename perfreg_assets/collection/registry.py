@@ -46,6 +46,7 @@ Read = TypeVar("Read")
 
 _STATED_OTHERWISE = frozenset({Reason.TRACE_SIZE_MISMATCH, Reason.TRACE_SHA256_MISMATCH})
 _OTHER_TRACE_WANTED = _STATED_OTHERWISE | {
+    Reason.TRACE_FILE_MISSING,
     Reason.TRACE_EMPTY,
     Reason.TRACE_NOT_PERFETTO,
     Reason.TRACE_GZIP_DAMAGED,
@@ -63,7 +64,7 @@ class Examined:
 
     Attributes:
         fingerprint: of a run its content hash.
-        refused_as: of a run what the folder's fingerprint was while its trace was not there yet, or not whole.
+        refused_as: what the folder's fingerprint was while its trace was not there yet, or not whole.
         folder, trace: where it lies and what its trace's bytes are, where it was examined on this machine.
     """
 
@@ -149,13 +150,14 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     correctable = trace_table.incomplete(writer, known) | run_table.excluded(writer, known)
     rows: dict[str, run_table.RunRow] = {}
     registrations: list[Registration] = []
-    mended: set[str] = set()
+    told_otherwise: set[str] = set()
     for one in examined:
         try:
             registration, row = _admit(one, archive, known, kept, holders, correctable)
-            mended |= _refused_ids(one) & before.keys()
         except Rejected as rejected:
             registration, row = _quarantine(one, rejected, known, key_of)
+        if registration.rejected is None or registration.rejected.reason is not Reason.FOLDER_GONE:
+            told_otherwise |= _refused_ids(one) & before.keys()
         registrations.append(registration)
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
@@ -164,7 +166,7 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     outcomes = list(zip(examined, registrations, strict=True))
     run_table.forget_refused(
         writer,
-        mended,
+        told_otherwise,
         taken,
         files={(one.folder_name, sha256) for one in examined if (sha256 := _file_sha256(one))},
         reasons=[told for one, outcome in outcomes if not outcome.rejected for told in _former_conflicts(one)],
@@ -188,9 +190,12 @@ def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
             read = Rejected(Reason.FOLDER_GONE, name)
         is_trace_whole = read.reason not in _OTHER_TRACE_WANTED
         claims, trace_file = _claims(folder, settings, is_trace_whole=is_trace_whole)
-        fingerprint = _fingerprint(folder, settings, without=None if is_trace_whole else trace_file)
+        refused_as = _fingerprint(folder, settings, without=trace_file)
+        fingerprint = _fingerprint(folder, settings) if is_trace_whole else refused_as
         trace = _as_found(folder, trace_file, settings) if read.reason in _STATED_OTHERWISE else None
-        return Examined(name, fingerprint, claims=claims, rejected=read, folder=folder, trace=trace)
+        return Examined(
+            name, fingerprint, claims=claims, rejected=read, refused_as=refused_as, folder=folder, trace=trace
+        )
     run, found = read
     claims = {"app": run.app, "version_name": run.version_name}
     if run.stated_run_id is not None:
@@ -256,8 +261,8 @@ def _quarantine_id(fingerprint: str) -> str:
 
 
 def _refused_ids(one: Examined) -> set[str]:
-    """What the folder is in quarantine by, or was before it became a run: with the very same content, which was another
-    run's id or trace, without its trace, or while it could not be read."""
+    """What the folder is in quarantine by, or was before: with the very same content, which was another run's id or
+    trace, without its trace, or while it could not be read."""
     fingerprints = (one.fingerprint, one.refused_as, _fingerprint_unread(one.folder_name))
     return {_quarantine_id(fingerprint) for fingerprint in fingerprints if fingerprint}
 
@@ -466,11 +471,13 @@ def _claims(folder: Path, settings: Settings, *, is_trace_whole: bool) -> tuple[
     if not RUN_ID.fullmatch(claims.get("run_id", "")):
         claims.pop("run_id", None)
     trace_file = document.get("trace")
-    if sha256 := _trace_sha256(folder, document.get("trace", _only_trace(folder))):
+    only = _only_trace(folder)
+    named = _trace_sha256(folder, document.get("trace", only))
+    if sha256 := named or _trace_sha256(folder, only):  # its name may be what is to be mended
         claims["trace_sha256"] = sha256
         # Mended and given again it takes its own place. Not where the trace itself is what is to be mended: each part
         # of it that was copied would have a place of its own.
-        if is_trace_whole and trace_file and not document.get("run_id"):
+        if named and is_trace_whole and trace_file and not document.get("run_id"):
             claims["run_id"] = id_of_trace(sha256)
     return claims, trace_file if isinstance(trace_file, str) else None
 

@@ -201,6 +201,58 @@ def test_a_folder_refused_for_its_missing_trace_leaves_no_row_once_it_came(tmp_p
     assert refused_rows(settings).keys() == {"other"}
 
 
+def as_link_to_itself(trace):
+    trace.symlink_to(trace.name)
+
+
+def as_a_pipe(trace):
+    os.mkfifo(trace)
+
+
+def as_half_of_it(trace):
+    trace.write_bytes(b"\x0a\x02")
+
+
+def as_that_of_another_run(trace):
+    trace.write_bytes(b"\x0a\x02\x08\x01")
+
+
+def beside_another_one(trace):
+    trace.write_bytes(b"\x0a\x02\x08\x01" * 2)
+
+
+@pytest.mark.parametrize(
+    "comes",
+    [as_link_to_itself, as_a_pipe, as_half_of_it, as_that_of_another_run, beside_another_one],
+    ids=lambda one: one.__name__,
+)
+def test_a_folder_refused_for_its_missing_trace_and_then_otherwise_has_one_row(tmp_path, settings, comes):
+    """It had one of each until it was mended."""
+    folder = good(tmp_path / "x", "own")
+    (folder / "run.json").write_text(json.dumps(DOCUMENT))
+    (folder / TRACE).unlink()
+    if comes is beside_another_one:
+        (folder / "other.pftrace").write_bytes(b"\x0a\x02\x08\x02")
+    registry.register([good(tmp_path / "other", "other"), folder], settings, Warehouse.of(settings), to_key)
+    comes(folder / TRACE)
+    (refused,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    with Warehouse.of(settings).reading() as reader:
+        rows = reader.rows("SELECT run_id, reason FROM core.runs WHERE is_quarantined")
+    assert rows == [(refused.run_id, str(refused.rejected))]
+
+
+def test_a_folder_whose_trace_was_named_wrongly_leaves_no_row_once_it_is_named_rightly(tmp_path, settings):
+    """As the reason advises; the row stood in quarantine for ever."""
+    folder = good(tmp_path / "x", "own")
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, "trace": f"{TRACE}.gz"}))
+    (refused,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert refused.rejected.reason is Reason.TRACE_FILE_MISSING
+    (folder / "run.json").write_text(json.dumps(DOCUMENT))
+    (taken,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert taken.rejected is None
+    assert refused_rows(settings) == {}
+
+
 @pytest.mark.parametrize("is_reviewed", [False, True])
 def test_a_correction_that_was_refused_leaves_no_row_once_it_is_let_in(tmp_path, settings, is_reviewed):
     first, second = good(tmp_path / "first", "own"), good(tmp_path / "second", "own")
