@@ -30,6 +30,7 @@ from perfreg_assets.reports import refusals
 from perfreg_assets.reports.benchmarks_only import SENTENCE, ways_to_benchmarks
 from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, OwnPages, token_of
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
+from perfreg_assets.reports.cut_short import CutShort
 from perfreg_assets.reports.docs_route import docs_routes
 from perfreg_assets.reports.entrance import Entrance, address, new_secret
 from perfreg_assets.reports.fetching import Fetch, Fetching, Readers
@@ -305,7 +306,7 @@ def create_app(
             raise ValueError("a server that takes changes needs a token, and a secret way to it")
         own = OwnPages(port, token, hosts={pages})
         served = Entrance(ChangeGuard(served, own, needs_token=_NEEDS_TOKEN), own, secret)
-    return HostGuard(served, own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
+    return HostGuard(CutShort(served), own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
 
 
 def make_server(
