@@ -121,10 +121,23 @@ def test_a_step_that_met_a_full_disk_in_other_words_says_what_to_do(settings, ca
     assert told.count("\n") == 1
 
 
-def test_other_failures_are_told_once_each(settings, capsys):
+@pytest.mark.parametrize(
+    ("upkeep", "is_all_taken_in", "is_made_up_for"),
+    [
+        (Upkeep(), True, True),
+        (Upkeep(), False, False),
+        (Upkeep(elsewhere=("com.rig.notes@1.5.0",)), True, False),
+        (Upkeep(left=Outstanding((), {"notes-021": "com.rig.notes@1.5.0"})), True, False),
+    ],
+)
+def test_other_failures_are_told_once_each_and_whether_anything_is_left_of_them(
+    settings, capsys, upkeep, is_all_taken_in, is_made_up_for
+):
     with pytest.raises(SystemExit):
-        tell_upkeep(Materialised(failures=["one", "two", "one"]), Upkeep(), settings)
-    assert capsys.readouterr().err == "perfreg: one\nperfreg: two\n"
+        tell_upkeep(Materialised(failures=["one", "two", "one"]), upkeep, settings, is_all_taken_in=is_all_taken_in)
+    told = capsys.readouterr().err
+    assert (told.count("perfreg: one\n"), told.count("perfreg: two\n")) == (1, 1)
+    assert ("nothing is due any more" in told) is is_made_up_for
 
 
 def test_a_disk_without_room_for_the_first_write_is_named_though_there_is_room_again(tmp_path, monkeypatch, capsys):

@@ -193,7 +193,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     from perfreg_assets.reports import site
 
     begin = time.perf_counter()
-    done = Materialised()
+    done, failed = Materialised(), list[str]()
     why_no_run = {path: _why_no_run(path) for path in paths}
     there = [Path(os.path.abspath(path)) for path, why in why_no_run.items() if why is None]
     for path, why in why_no_run.items():
@@ -246,5 +246,5 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
             f"{waiting} pages of other runs and versions still look as before the last update of perfreg "
             "or change of ω; `perfreg catch-up` writes them"
         )
-    tell_upkeep(done, upkeep, settings)
+    tell_upkeep(done, upkeep, settings, is_all_taken_in=not failed and not is_lost)
     return {run.run_id for run in runs.values()}

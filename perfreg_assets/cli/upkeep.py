@@ -69,8 +69,13 @@ _DONE = {
 """Metadata of the assets → what is counted there: singular, plural, and what was done with it."""
 
 
-def tell_upkeep(done: Materialised, upkeep: Upkeep, settings: Settings) -> None:
-    """Says what was done, and what the upkeep at the end left; status 1 where something failed."""
+def tell_upkeep(done: Materialised, upkeep: Upkeep, settings: Settings, *, is_all_taken_in: bool = True) -> None:
+    """Says what was done, and what the upkeep at the end left; status 1 where something failed, even if it was made up
+    for: a check that blocks a step fails it, too.
+
+    Args:
+        is_all_taken_in: whether the step that takes in what was given was done. What it lacks is not due.
+    """
     left = upkeep.left
     if done.failures:
         interruption.heed()  # that is why, and is told in one line
@@ -96,6 +101,8 @@ def tell_upkeep(done: Materialised, upkeep: Upkeep, settings: Settings) -> None:
             f"still due: {how_many(len(left.due), 'run')}, {how_many(len(left.pages), 'page')}; "
             "`perfreg status` says what and why"
         )
+    elif failures and is_all_taken_in and not upkeep.elsewhere:
+        terminal.note("what failed was made up for afterwards: nothing is due any more")
     if done.failures or left.keys:
         sys.exit(1)
 
