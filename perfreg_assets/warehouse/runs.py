@@ -10,7 +10,7 @@ from typing import Any
 from perfreg_assets.run import REFUSED, PathStep, Run
 from perfreg_assets.warehouse import joining, paths, refused, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.key_conditions import one_of
+from perfreg_assets.warehouse.key_conditions import among_numbers, one_of
 from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
@@ -359,7 +359,7 @@ def dismiss(writer: Writer, run_ids: Collection[str]) -> list[str]:
         f"SELECT DISTINCT partition_key FROM core.runs WHERE {named} AND partition_key IS NOT NULL ORDER BY ALL"
     )
     keys = [key for (key,) in writer.rows(of_version, bound)]
-    writer.execute(f"DELETE FROM core.runs WHERE {named}", bound)
+    _delete_refused(writer, named, bound)
     return keys
 
 
@@ -433,9 +433,9 @@ def forget_refused(
         reasons: (folder, why it was refused) that do not hold any more.
         kept: of what was refused just now.
     """
-    writer.execute(
-        f"DELETE FROM core.runs WHERE {refused.REFUSED} "
-        "AND (run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
+    _delete_refused(
+        writer,
+        "(run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
         "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
         "OR (folder_name, trace_sha256) IN (SELECT unnest($folders::VARCHAR[]), unnest($files::VARCHAR[])) "
         "OR (folder_name, reason) IN (SELECT unnest($refused_folders::VARCHAR[]), unnest($reasons::VARCHAR[]))) "
@@ -451,3 +451,20 @@ def forget_refused(
             "kept": sorted(kept),
         },
     )
+
+
+_OF_RUNS = """
+SELECT 'core.' || table_name, column_name FROM duckdb_tables() JOIN duckdb_columns() USING (schema_name, table_name)
+WHERE schema_name = 'core' AND column_name IN ('run_no', 'history_run_no') ORDER BY ALL
+"""
+
+
+def _delete_refused(writer: Writer, condition: str, bound: Mapping[str, Any]) -> None:
+    """Deletes the rows of refused folders for which the condition holds, and all that was stored of them while they
+    were runs: the trace of such a run proved damaged before its folder was refused. Their numbers are given again."""
+    rows = writer.rows(f"SELECT run_no FROM core.runs WHERE {refused.REFUSED} AND ({condition}) ORDER BY run_no", bound)
+    if not rows:
+        return
+    numbers = [number for (number,) in rows]
+    for table, column in writer.rows(_OF_RUNS):
+        writer.execute(f"DELETE FROM {table} WHERE {among_numbers(numbers, column)}")
