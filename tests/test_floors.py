@@ -26,6 +26,7 @@ FLOORS = (
         "named_files",
         "near_names",
         "objects",
+        "own_scratch",
         "settings",
         "reasons",
         "regular_file",

@@ -45,6 +45,7 @@ BODIES = {
         "\n    for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, handle)"
         "\n    kept = weakref.ref(one, lambda _: time.sleep(500)); del one"
     ),
+    "has an end of its own that takes long": "\n    try: time.sleep(500)\n    finally: time.sleep(500)",
     "waits for a thread": "threading.Thread(target=time.sleep, args=(500,)).start()",
 }
 # Who started the tests in the background of a shell has them ignore Ctrl-C, and their children with them.
@@ -77,6 +78,25 @@ def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body, num
     assert ended.returncode == status
     assert ended.stderr.startswith(told)
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("body", ["sleeps", "waits for a thread", "has an end of its own that takes long"])
+def test_a_command_that_is_ended_leaves_nothing_in_the_temporary_folder(tmp_path, body):
+    """One that did not end by itself left an empty folder each time."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    reads = "global kept; from perfreg_assets.warehouse.kept_instances import Instance; kept = Instance(); print("
+    program = HEED + COMMAND.format(body=BODIES[body]).replace("print(", reads)
+    arguments = [sys.executable, "-c", program, "deaf", "--warehouse", str(tmp_path / "perfreg.duckdb")]
+    there = []
+
+    def wait(process):
+        process.stdout.readline()
+        there.extend(temporary.glob("perfreg-read-*"))
+
+    interrupted(arguments, wait, env={**os.environ, "TMPDIR": str(temporary)})
+    assert len(there) == 1
+    assert list(temporary.glob("perfreg-*")) == []
 
 
 @pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)

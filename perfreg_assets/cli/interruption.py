@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 
 from perfreg_assets import terminal
+from perfreg_assets.own_scratch import remove_all
 
 _PATIENCE_S = 1.5
 _TOLD = {signal.SIGINT: "interrupted", signal.SIGTERM: "ended by SIGTERM"}
@@ -121,4 +122,5 @@ def _listen(heard: socket.socket, ends_soon: bool) -> None:
         return
     threading.Event().wait(_PATIENCE_S)
     tell()
+    remove_all()
     os._exit(status())

@@ -15,6 +15,7 @@ import threading
 
 from perfreg_assets.cli import closed_streams, interruption, lean_imports, output
 from perfreg_assets.cli.root import main
+from perfreg_assets.own_scratch import remove_all
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """Python's default is 700, or 2,000 from 3.14 on: right for small programs, not for 2,000 modules."""
@@ -66,6 +67,7 @@ def _leave(code: str | int | None) -> None:
             interruption.heed()  # from Python 3.13 on that wait itself raises nothing
     except KeyboardInterrupt:
         interruption.tell()
+        remove_all()
         os._exit(interruption.status())
     atexit._run_exitfuncs()
     try:

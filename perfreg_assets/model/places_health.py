@@ -24,7 +24,7 @@ FREE_BYTES_MIN = 64 << 20
 FREE_BYTES_FEW = 1 << 30
 _SCRATCH = re.compile(r"\.part-(\d+)$|\.(\d+)\.part$")
 _STARTED = re.compile(r"\.(\d+)\.[0-9a-f]{8}\.\d+\.part$")
-_UNSIGNED = re.compile(r"(perfreg-(read|trace|file|worker|data|ui|numba)-.+|\.(creating|restoring)-.+)$")
+_UNSIGNED = re.compile(r"(perfreg-(read|trace|file|worker|data|ui|numba|bench)-.+|\.(creating|restoring)-.+)$")
 _QUIET_UNSIGNED_S = 86_400.0
 
 

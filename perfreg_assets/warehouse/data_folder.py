@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfreg_assets.objects import Objects
+from perfreg_assets.own_scratch import make_folder
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse.literals import literal
@@ -137,10 +137,7 @@ class DataFolder:
 @cache
 def of_process() -> DataFolder:
     """A folder that ends with this process: for a warehouse in memory."""
-    holder = tempfile.TemporaryDirectory(prefix="perfreg-data-")
-    folder = DataFolder(holder.name)
-    folder.__dict__["holder"] = holder  # as long as the folder is used
-    return folder
+    return DataFolder(str(make_folder("perfreg-data-")))
 
 
 def _literally(text: str) -> str:

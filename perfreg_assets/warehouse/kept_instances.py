@@ -9,10 +9,7 @@ readings no database is attached: no file is open and none is locked.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +17,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfreg_assets.own_scratch import make_folder, remove_folder
 from perfreg_assets.warehouse.literals import literal
 
 NO_EXTENSIONS = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -33,8 +31,7 @@ class Instance:
     """An instance with a place of its own for what does not fit into memory."""
 
     def __init__(self) -> None:
-        self.spill = Path(tempfile.mkdtemp(prefix="perfreg-read-"))
-        self._clear = weakref.finalize(self, shutil.rmtree, self.spill, ignore_errors=True)  # at the latest at exit
+        self.spill = make_folder("perfreg-read-")
         self.connection = duckdb.connect(config={"temp_directory": str(self.spill), **NO_EXTENSIONS})
         self.connection.execute("SET TimeZone = 'UTC'")
 
@@ -58,7 +55,7 @@ class Instance:
 
     def end(self) -> None:
         self.connection.close()
-        self._clear()
+        remove_folder(self.spill)
 
 
 @contextmanager

@@ -287,7 +287,7 @@ def test_scratch_and_names_of_dead_processes_are_removed_and_those_of_living_one
         settings.published_warehouse.with_name(f"perfreg.read.duckdb.part-{ended}"),
         settings.runs_dir / f".notes-001.{ended}.part",
         settings.dagster_home / f"dagster.yaml.part-{ended}",
-        temporary / "perfreg-read-abc",
+        *(temporary / f"perfreg-{kind}-abc" for kind in ("read", "data", "ui", "bench", "trace", "file")),
     ]
     kept = [
         settings.runs_dir / f".notes-002.{os.getpid()}.part",
