@@ -91,7 +91,7 @@ class Result:
     Attributes:
         folder: the folder's name in the exchange, `inbox/…` or `runs/…`.
         fingerprint: of a run its content hash.
-        refused_as: of a run what the folder's fingerprint was while its trace was not there yet.
+        refused_as: what the folder's fingerprint was while its trace was not there yet, or when it was refused before.
         run: None where the folder is no run, then `reason_code` and `detail` say why.
         trace: what the gate found; None where there is no run.
         series_file: rows of core.time_series, of a whole trace.
