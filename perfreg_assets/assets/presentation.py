@@ -2,6 +2,7 @@
 picture, a link."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.dictionary import columns_of_release
 from perfreg_assets.warehouse.histories import Member
+from perfreg_assets.warehouse.runs import RunRow
 from perfreg_assets.warehouse.version_verdicts import WHOLE
 
 PICTURED_PARTITIONS = 20  # each is kept in Dagster's storage for good: a backfill of the whole history does without
@@ -159,6 +161,25 @@ def refused(outcomes: Sequence[Registration]) -> dict[str, dg.MetadataValue]:
         if one.rejected is not None
     ]
     return {REFUSED: dg.MetadataValue.table([dg.TableRecord(row) for row in rows])}
+
+
+def of_runs(rows: Sequence[RunRow]) -> dict[str, int | float]:
+    """Figures of a partition's runs."""
+    return {
+        "dagster/partition_row_count": len(rows),
+        "runs": len(rows),
+        "steps": sum(row.step_count or 0 for row in rows),
+        **_per_run("steps_per_run", [row.step_count for row in rows]),
+        **_per_run("explored_states_per_run", [row.explored_state_count for row in rows]),
+        "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
+        "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
+    }
+
+
+def _per_run(name: str, counts: Sequence[int | None]) -> dict[str, float]:
+    """The mean of the runs of which it is known, so that it compares over versions with few and many runs."""
+    known = [count for count in counts if count is not None]
+    return {name: fmean(known)} if known else {}
 
 
 def of_mart(name: str) -> dict[str, Any]:

@@ -1,8 +1,5 @@
 """`runs`: what was tested, and what was refused."""
 
-from collections.abc import Sequence
-from statistics import fmean
-
 import dagster as dg
 
 from perfreg_assets.assets import checks, presentation
@@ -64,23 +61,11 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
             rows = run_table.of_partition(reader, key)
             context.add_asset_metadata(
                 {
-                    "dagster/partition_row_count": len(rows),
-                    "runs": len(rows),
-                    "steps": sum(row.step_count or 0 for row in rows),
-                    **_per_run("steps_per_run", [row.step_count for row in rows]),
-                    **_per_run("explored_states_per_run", [row.explored_state_count for row in rows]),
-                    "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
+                    **presentation.of_runs(rows),
                     "quarantined_now": len(refused.get(key, ())),
                     **presentation.refused(refused.get(key, ())),
-                    "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
                     **watch.metadata(len(context.partition_keys)),
                 },
                 partition_key=key,
             )
     return dg.MaterializeResult(check_results=checked)
-
-
-def _per_run(name: str, counts: Sequence[int | None]) -> dict[str, float]:
-    """The mean of the runs of which it is known, so that it compares over versions with few and many runs."""
-    known = [count for count in counts if count is not None]
-    return {name: fmean(known)} if known else {}

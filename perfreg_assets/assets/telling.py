@@ -1,7 +1,8 @@
 """What Dagster tells of the verdicts on a version; and told again where that is no longer what the marts say.
 
 Another ω or detector, a review and an exclusion change what the verdict on a version is, and nothing has to be computed
-for it: the step `verdicts` is not asked for. Pages are, and whoever writes the page of a version tells Dagster.
+for it: the step `verdicts` is not asked for. Pages are, and whoever writes the page of a version tells Dagster; of
+what was measured, too, where the version lost one of its runs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import dagster as dg
 
 from perfreg_assets.assets import checks, presentation
 from perfreg_assets.assets.markdown_image import PNG, markdown_image
+from perfreg_assets.model.inspecting import summaries
 from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.reports import benchmark_site
 from perfreg_assets.reports.benchmark_pictures import draw_means
@@ -26,7 +28,7 @@ from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.connection import Reader
 
-VERDICTS, DISCORDS, BENCHMARK_VERDICTS = map(dg.AssetKey, ("verdicts", "discords", "benchmark_verdicts"))
+RUNS, VERDICTS, DISCORDS, BENCHMARK_VERDICTS = map(dg.AssetKey, ("runs", "verdicts", "discords", "benchmark_verdicts"))
 TOLD_AGAIN = "perfreg/told_again"
 """Tag of a Dagster run that told of verdicts: how many versions' these were. Its own partitions are not all it made."""
 _AT_ONCE = 500
@@ -135,7 +137,8 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
     """
     keys = _keys_of(reader, pages)
     again = {
-        *_tell_of_runs(context, reader, _without_just_told(context, VERDICTS, keys)),
+        *_tell_of_fewer_runs(context, reader, _without_just_told(context, RUNS, keys)),
+        *_tell_of_verdicts(context, reader, _without_just_told(context, VERDICTS, keys)),
         *_tell_of_windows(context, reader, _without_just_told(context, DISCORDS, keys), settings),
         *_tell_of_benchmarks(context, reader, pages),
     }
@@ -148,7 +151,29 @@ def _without_just_told(context: dg.AssetExecutionContext, asset: dg.AssetKey, ke
     return [key for key in keys if key not in just_told]
 
 
-def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str]) -> list[str]:
+def _tell_of_fewer_runs(context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str]) -> list[str]:
+    """Of versions that lost some of their runs, which were corrected into others: what is computed from those that are
+    left is asked for, what was measured of them is not."""
+    ids = run_table.ids_of_partitions(reader, keys)
+
+    def figures(some: Collection[str]) -> Told:
+        return {key: {"runs": len(ids[key])} for key in some}
+
+    def everything(changed: Collection[str]) -> Told:
+        return {key: presentation.of_runs(run_table.of_partition(reader, key)) for key in changed}
+
+    again = _again(context, RUNS, keys, figures, everything)
+    measured = {key: summaries(reader, ids[key]) for key in again}
+    for name in dict.fromkeys(name for told in measured.values() for name in told):
+        asset = dg.AssetKey(name)
+        for key in told_before(context.instance, asset, again):
+            context.log_event(_event(asset, key, measured[key][name]))
+        _tell_checks(context, reader, asset, again)
+    _tell_checks(context, reader, RUNS, again)
+    return again
+
+
+def _tell_of_verdicts(context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str]) -> list[str]:
     if not keys:
         return []
     omega, detector = _rule(reader)
@@ -157,11 +182,17 @@ def _tell_of_runs(context: dg.AssetExecutionContext, reader: Reader, keys: Seque
         return told_of(reader, run_table.ids_of_partitions(reader, changed), omega, detector)[1]
 
     again = _again(context, VERDICTS, keys, lambda some: _versions(reader, some, omega, detector), everything)
-    # To Dagster the checks of an earlier materialisation say nothing of the latest.
-    if again and not _makes(context, VERDICTS):
-        for one in checks.evaluations(reader, VERDICTS.path[0], again):
-            context.log_event(one)
+    _tell_checks(context, reader, VERDICTS, again)
     return again
+
+
+def _tell_checks(context: dg.AssetExecutionContext, reader: Reader, asset: dg.AssetKey, again: Collection[str]) -> None:
+    """Evaluates the checks of an asset that was told again: to Dagster those of an earlier materialisation say nothing
+    of the latest."""
+    name = asset.path[0]
+    if again and name in checks.OF_ASSET and not _makes(context, asset):
+        for one in checks.evaluations(reader, name, again):
+            context.log_event(one)
 
 
 def _tell_of_windows(

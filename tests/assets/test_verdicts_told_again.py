@@ -12,7 +12,7 @@ import dagster as dg
 import pytest
 
 from perfreg_assets.assembly import build_defs
-from perfreg_assets.assets import checks
+from perfreg_assets.assets import checks, telling
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.forgetting import forget
 from perfreg_assets.automation.jobs import EVERYTHING_JOB
@@ -144,6 +144,41 @@ def test_the_page_of_a_version_that_goes_with_its_runs_tells_nothing(instance, p
     materialise(instance, project, "reports")
     assert times_told(instance) == before, "it is told elsewhere (test_pipeline.py), of all its assets"
     assert {key: one for key, one in told(instance).items() if key != last} == in_marts(project)
+
+
+MEASURED = ("runs", "traces", "time_series", "thread_times", "energies")
+
+
+def measured_told(instance, key):
+    """Asset → the whole numbers that its latest materialisation of a version tells."""
+    found = {}
+    for name in MEASURED:
+        metadata = telling.told_before(instance, dg.AssetKey(name), [key])[key]
+        found[name] = {of: one.value for of, one in metadata.items() if isinstance(one, dg.IntMetadataValue)}
+        found[name].pop("quarantined_now", None)
+        found[name].pop("inspected_now", None)
+    return found
+
+
+def test_of_a_version_that_lost_one_of_its_runs_what_was_measured_is_told_again(instance, project):
+    """As after a corrected run.json: the version that the run is of now is computed, not the one that it was of."""
+    with project.open().reading_caught_up() as reader:
+        last, count = reader.rows(
+            "SELECT partition_key, count(*) FROM core.runs WHERE NOT is_quarantined GROUP BY ALL "
+            "HAVING count(*) > 1 ORDER BY ALL DESC LIMIT 1"
+        )[0]
+    materialise(instance, project, *MEASURED, "verdicts", "discords", "reports")
+    assert measured_told(instance, last)["runs"]["runs"] == count
+    with project.open().writing() as writer:
+        found = runs.find(writer, runs.ids_of_partitions(writer, [last])[last])
+        gone = found[min(found)]
+        to = to_key(gone.app, "99")
+        runs.upsert(writer, [replace(gone, version_name="99", partition_key=to)])
+    materialise(instance, project, *MEASURED, "verdicts", "reports", keys=[to])
+    before = measured_told(instance, last)
+    assert before["runs"]["runs"] == count - 1
+    materialise(instance, project, *MEASURED, keys=[last])
+    assert measured_told(instance, last) == before, "as if it was computed"
 
 
 def test_the_checks_of_verdicts_are_of_what_was_told_last(instance, project):
