@@ -23,7 +23,7 @@ from perfreg_assets.partitions import to_key
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
-from perfreg_assets.warehouse import archive
+from perfreg_assets.warehouse import archive, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 _STAGING = ".run"
@@ -71,7 +71,9 @@ def register(watch: TraceWatch, settings: Settings, warehouse: Warehouse, shelf:
             )
             if registration.rejected is not None:
                 raise registration.rejected
-            readings.store(writer, [readings.reading_of(run, found, settings)])
+            readings.store(
+                writer, [readings.reading_of(run, found, settings, shelf)], settings_table.in_force(writer, settings)
+            )
             archive.note_reduced(writer, run.run_id, stored)
     finally:
         shutil.rmtree(staging, ignore_errors=True)

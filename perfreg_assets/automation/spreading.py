@@ -223,7 +223,7 @@ def read_folder(
         run, reading = examined.run, None
         if run is not None:
             inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace, shelf=shelf)
-            reading = readings.reading_of(run, inspection, settings)
+            reading = readings.reading_of(run, inspection, settings, shelf or Shelf())
         if is_new:
             kept_in = (
                 handover.archive_name(run)
@@ -360,7 +360,7 @@ def _commit_batch(
             taken.append((result, _reading(result, contents)))
     if taken:
         with warehouse.writing() as writer:
-            done += _store(writer, taken)
+            done += _store(writer, taken, settings_table.in_force(writer, settings))
     done.kept += _clear_all(objects, [result for result, _ in taken], tell)
     for folder, sentence in done.quarantined:
         tell(f"quarantined {folder}: {sentence}")
@@ -381,7 +381,7 @@ def _reading(result: Result, contents: Contents) -> Reading | None:
     )
 
 
-def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Committed:
+def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]], settings: Settings) -> Committed:
     done = Committed()
     arrived = [(result, reading) for result, reading in taken if not _is_gone(result)]
     outcomes = registry.admit(writer, [_examined(result) for result, _ in arrived], _Exchange(), to_key)
@@ -391,7 +391,7 @@ def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Co
             done.quarantined.append((result.folder, str(outcome.rejected)))
         elif reading is not None:
             read[reading.run_id] = reading
-    readings.store(writer, list(read.values()))
+    readings.store(writer, list(read.values()), settings)
     trace_table.note_gone(writer, read, is_gone=False)
     gone = [_archived_id(result) for result, _ in taken if _is_gone(result)]
     trace_table.note_gone(writer, gone, is_gone=True)

@@ -356,21 +356,25 @@ def check_profile(settings: Settings, path: Path) -> None:
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--device", required=True, help="Code name of the device, as its build says it (cheetah, bluejay).")
 def add_profile(settings: Settings, path: Path, device: str) -> None:
-    """Makes a profile the one of a device. Traces of its runs that were estimated by another one, or by none, are read
-    again; runs that came with a profile of their own keep it."""
+    """Makes a profile the one of a device. Traces of its runs are read again, and of those of its chip; runs that came
+    with what was taken from their device keep that."""
+    from perfreg_assets.model import offered_profiles
     from perfreg_assets.traces.power_profile import parse_profile, read_profile
     from perfreg_assets.warehouse import power_profiles, settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
     _, content = read_profile(path, nominal_voltage_v=settings.nominal_voltage_v)  # before a warehouse is made for it
     with Warehouse.of(settings).writing() as writer:
-        volts = settings_table.in_force(writer, settings).nominal_voltage_v
-        profile = parse_profile(content, path.name, nominal_voltage_v=volts)
+        in_force = settings_table.in_force(writer, settings)
+        profile = parse_profile(content, path.name, nominal_voltage_v=in_force.nominal_voltage_v)
         described = power_profiles.described(
             profile, name=path.name, device=device, origin=power_profiles.ADDED, content=content
         )
-        outdated = power_profiles.add(writer, described)
+        before = power_profiles.find_added(writer, described.row.profile_id)
+        outdated = offered_profiles.add(writer, in_force, described)
     terminal.say(f"{path.name} is the profile of {device} from now on; {_read_again(outdated)}")
+    if before is not None and before.device_name != device:
+        terminal.note(f"{path.name}: it is the profile of {before.device_name} no longer; a file is of one device")
     _warn_of_copies(settings, profile, path.name)
     bring_up_to_date(settings)
 
@@ -379,11 +383,12 @@ def add_profile(settings: Settings, path: Path, device: str) -> None:
 @click.argument("name", metavar="PROFILE")
 def remove_profile(settings: Settings, name: str) -> None:
     """Takes back a profile that was added, by its device, file or id. What was added for the device before holds again,
-    else what the installation brings; traces of runs that were estimated by it are read again."""
+    else what the installation brings; traces of the device's runs, and of those of its chip, are read again."""
+    from perfreg_assets.model import offered_profiles
     from perfreg_assets.model.profile_shelf import offered_for
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.traces.profile_choice import BUNDLED
-    from perfreg_assets.warehouse import power_profiles
+    from perfreg_assets.warehouse import power_profiles, settings_table
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_warehouse
 
@@ -392,9 +397,10 @@ def remove_profile(settings: Settings, name: str) -> None:
         row = power_profiles.find_added(writer, name)
         if row is None:
             raise Rejected(Reason.PROFILE_UNKNOWN, f"none was added as {name}")
-        outdated = power_profiles.remove(writer, row)
+        in_force = settings_table.in_force(writer, settings)
+        outdated = offered_profiles.remove(writer, in_force, row)
         device = row.device_name or ""
-        now = offered_for(writer, settings, device)
+        now = offered_for(writer, in_force, device)
     whose = "the installation's " if now is not None and now.origin == BUNDLED else ""
     told = "none is known of it now" if now is None else f"{whose}{now.name} holds from now on"
     terminal.say(f"{row.profile_name} is no longer the profile of {device}; {told}; {_read_again(outdated)}")

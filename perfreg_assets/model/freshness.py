@@ -148,7 +148,7 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
             "the trace was read by a release that kept no thread times": run.lacks_thread_times,
             "the trace's slices were not put on the screens of this path yet": run.lacks_slices,
             "the trace was read by a release that kept no energies": run.lacks_energies,
-            "another power profile was added for the run's device": run.has_old_profile,
+            "the run's power profile was chosen from others than are added now": run.has_old_profile,
             "the run's folder has another power profile": run.has_other_file,
             "the trace was read by another version of the code": run.read_code_version != code,
             "the trace was read with another interval, tolerance or power profile": run.read_parameters_hash

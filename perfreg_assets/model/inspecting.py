@@ -92,7 +92,7 @@ def inspect_due(
         with ThreadPoolExecutor(usable_cores()) as pool:
             for block in _blocks(rows):
                 inspections = pool.map(lambda row: look(row, settings), block)
-                kept = _keep(warehouse, settings, watch, block, list(count.over(inspections)))
+                kept = _keep(warehouse, settings, shelf, watch, block, list(count.over(inspections)))
                 done.found.update(kept.found)
                 done.placeless.extend(kept.placeless)
     return done
@@ -112,6 +112,7 @@ def usable_cores() -> int:
 def _keep(
     warehouse: Warehouse,
     settings: Settings,
+    shelf: Shelf,
     watch: Stopwatch,
     rows: Sequence[run_table.RunRow],
     inspections: Sequence[Inspection],
@@ -132,7 +133,8 @@ def _keep(
                 reduced_in_place.note(writer, row, trace, found[row.run_id].health.sha256 or "")
         rows = [row for row in rows if row.run_id not in gone | reduced]
         found = {row.run_id: found[row.run_id] for row in rows}
-        readings.store(writer, [readings.reading_of(row, found[row.run_id], settings) for row in rows])
+        read = [readings.reading_of(row, found[row.run_id], settings, shelf) for row in rows]
+        readings.store(writer, read, settings_table.in_force(writer, settings))
     for inspection in found.values():
         for part, seconds in inspection.health.seconds.items():
             watch.add(part, seconds)

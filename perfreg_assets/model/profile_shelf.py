@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,15 @@ class Shelf:
     forced: Offered | None = None
     added: Mapping[str, Offered] = field(default_factory=dict)
 
+    def offered_to(self, device: str | None) -> str:
+        """Hash of all on it that the choice for a run of the device rests on: what is added for its chip's devices may
+        confirm or contradict what the run brought along."""
+        of_chip = {device or "", *of_same_chip(device or "")}
+        forced = [] if self.forced is None else [self.forced]
+        offered = [*forced, *(one for name, one in sorted(self.added.items()) if name in of_chip)]
+        told = [(one.origin, one.name, one.device, hashlib.sha256(one.content).hexdigest()) for one in offered]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16] if told else ""
+
     def for_run(self, run: RunRow, folder: Path, settings: Settings) -> Profiles:
         """What a run's profile is chosen from.
 
@@ -43,7 +53,7 @@ class Shelf:
         told = run.extra or {}
         return replace(
             self._of_folder(folder, settings),
-            fetched_sha256=_fetched(told),
+            fetched_sha256=fetched_sha256(told),
             frequencies_khz=_frequencies(told),
             state_times=_state_times(told),
         )
@@ -93,12 +103,11 @@ def load(reader: Reader, settings: Settings) -> Shelf:
     """
     name, forced = settings.power_profile, None
     if name != OF_THE_DEVICE:
-        row = power_profiles.find(reader, name)
-        if row is not None:
-            forced = Offered(row.content.encode(), row.profile_name, row.device_name or "", SETTING)
-        elif name in installed():
-            one = installed()[name]
+        one, row = installed().get(name), power_profiles.find_added(reader, name)
+        if row is None and one is not None:
             forced = Offered(one.content, one.name, one.device, SETTING)
+        elif (found := row or power_profiles.find(reader, name)) is not None:
+            forced = Offered(found.content.encode(), found.profile_name, found.device_name or "", SETTING)
     added = power_profiles.of_devices(reader)
     return Shelf(
         forced,
@@ -218,7 +227,7 @@ def _state_times(extra: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return told if isinstance(told, dict) else None
 
 
-def _fetched(extra: Mapping[str, Any]) -> str | None:
+def fetched_sha256(extra: Mapping[str, Any]) -> str | None:
     """SHA-256 of the power profile that the collection took from the device; None where it says none."""
     told = extra.get("collection")
     profile = told.get("power_profile") if isinstance(told, dict) else None

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from perfreg_assets.methods.power_profile import MAS_PER_MAH
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
-from perfreg_assets.model import inputs
+from perfreg_assets.model import inputs, offered_profiles
 from perfreg_assets.model.measurements import rows_of_run
+from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
@@ -55,11 +56,11 @@ class Reading:
         return self.trace.run_id
 
 
-def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings) -> Reading:
+def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings, shelf: Shelf) -> Reading:
     """The rows of what one look at a run's trace gave.
 
     Args:
-        settings: those that it was read with.
+        settings, shelf: those that it was read with.
     """
     version = code_version("traces")
     return Reading(
@@ -68,15 +69,20 @@ def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings
         measurements=tuple(rows_of_run(row, inspection.measurements, code_version=version)),
         threads=_threads(row.run_id, inspection.threads, version),
         slices=_slices(row, inspection.slices, version) if inspection.health.is_complete else None,
-        energies=_energies(row.run_id, inspection.energies, settings, version)
+        energies=_energies(row, inspection.energies, settings, shelf, version)
         if inspection.health.is_complete
         else None,
         seconds=dict(inspection.health.seconds),
     )
 
 
-def store(writer: Writer, readings: Sequence[Reading]) -> None:
-    """Puts the readings in place of earlier ones of the same runs; a run whose trace is damaged is quarantined."""
+def store(writer: Writer, readings: Sequence[Reading], settings: Settings) -> None:
+    """Puts the readings in place of earlier ones of the same runs; a run whose trace is damaged is quarantined, and
+    what was read while other power profiles were offered than are now is outdated.
+
+    Args:
+        settings: those in force.
+    """
     run_ids = [reading.run_id for reading in readings]
     damage = {reason.code for reason in Reason if reason.is_damage}
     trace_table.upsert(writer, [reading.trace for reading in readings])
@@ -88,6 +94,7 @@ def store(writer: Writer, readings: Sequence[Reading]) -> None:
     slice_table.upsert(writer, [reading.slices for reading in readings if reading.slices is not None])
     energy_table.forget(writer, run_ids)
     energy_table.upsert(writer, [reading.energies for reading in readings if reading.energies is not None])
+    offered_profiles.outdate(writer, settings, run_ids)
     measured = [one for reading in readings for one in reading.measurements]
     measurement_table.replace_subjects(writer, measurement_table.RUN, run_ids, measured)
     for reading in readings:
@@ -138,9 +145,9 @@ def _slices(row: run_table.RunRow, found: SliceUses | str, version: str) -> RunS
     return slice_table.described(row.run_id, row.path_hash, found, code_version=version)
 
 
-def _energies(run_id: str, found: Energies, settings: Settings, version: str) -> RunEnergies:
+def _energies(run: run_table.RunRow, found: Energies, settings: Settings, shelf: Shelf, version: str) -> RunEnergies:
     """Charges in mAh and mJ: 1 mAh = 3.6 C = 3.6 · V J."""
-    volts, chosen = settings.nominal_voltage_v, found.chosen
+    run_id, volts, chosen = run.run_id, settings.nominal_voltage_v, found.chosen
     row = energy_table.EnergyRunRow(
         run_id=run_id,
         device_name=found.device or None,
@@ -162,6 +169,7 @@ def _energies(run_id: str, found: Energies, settings: Settings, version: str) ->
             for one in found.threads
         ),
         own_profile_sha256=found.own_profile_sha256,
+        offered_profiles=offered_profiles.offered(shelf, run, found),
         profile_doubt=chosen.doubt if chosen else None,
         rails_partly_ns=found.rails_partly_ns,
         code_version=version,

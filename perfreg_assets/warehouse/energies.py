@@ -5,7 +5,7 @@ What steps and methods cost lies in the data folder.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
@@ -63,6 +63,8 @@ class EnergyRunRow:
 
     Attributes:
         own_profile_sha256: of the power profile in the run's folder when its trace was read, usable or not.
+        offered_profiles: which added profiles it was chosen from, see `model.offered_profiles`; None of a trace that
+            was read before this was kept.
         rails_partly_ns: begin of each interval whose measured power of the cores is the mean over a part of it; None of
             a trace that was read before this was kept.
         values_file: with the steps; filled in when the row is stored.
@@ -86,6 +88,7 @@ class EnergyRunRow:
     is_outdated: bool = False
     threads: tuple[ThreadCharge, ...] = ()
     own_profile_sha256: str | None = None
+    offered_profiles: str | None = None
     profile_doubt: str | None = None
     priced_step_count: int = 0
     rails_partly_ns: tuple[int, ...] | None = None
@@ -389,3 +392,66 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     if ratios:
         row["estimated_to_measured"] = median(ratios)
     return {name: value for name, value in row.items() if value is not None}
+
+
+# ---- what power profiles were offered ------------------------------------------------------------
+OWN_OFFERED = "own"
+"""Of a run that brought along what the collection took from its device: whatever is added, it is estimated by that."""
+
+
+def devices(reader: Reader) -> list[str | None]:
+    """Code names of all runs' devices; None where traces do not tell."""
+    return [name for (name,) in reader.rows("SELECT DISTINCT device_name FROM core.energy_runs ORDER BY device_name")]
+
+
+# NULL: read before it was kept; until now what was in force then is.
+_NOTE = f"""
+UPDATE core.energy_runs SET offered_profiles = CASE
+    WHEN profile_origin = 'run_folder' AND own_profile_sha256 = (
+        SELECT runs.extra ->> '$.collection.power_profile.sha256' FROM core.runs AS runs
+        WHERE runs.run_no = energy_runs.run_no
+    ) THEN '{OWN_OFFERED}'
+    ELSE $offered
+END
+WHERE offered_profiles IS NULL AND NOT is_outdated AND device_name IS NOT DISTINCT FROM $device
+"""
+
+
+def note_offered(writer: Writer, offered: Mapping[str | None, str]) -> None:
+    """Notes of runs that do not know it what they were chosen from.
+
+    Args:
+        offered: device → what is offered to its runs until now.
+    """
+    for device, what in offered.items():
+        writer.execute(_NOTE, {"device": device, "offered": what})
+
+
+_OUTDATE = f"""
+UPDATE core.energy_runs SET is_outdated = NOT is_outdated
+WHERE device_name IS NOT DISTINCT FROM $device AND offered_profiles IS NOT NULL
+    AND is_outdated <> (offered_profiles NOT IN ('{OWN_OFFERED}', $offered)) AND {{of}}
+RETURNING run_id, is_outdated
+"""
+_READABLE = """
+SELECT runs.run_id
+FROM core.runs AS runs
+LEFT JOIN core.traces AS traces USING (run_no)
+WHERE {of} AND NOT runs.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) AND traces.reduced_sha256 IS NULL
+ORDER BY runs.run_id
+"""
+
+
+def outdate(writer: Writer, offered: Mapping[str | None, str], run_ids: Iterable[str] | None = None) -> list[str]:
+    """Notes which runs are outdated and which are not any more; the ids of those that became it and can be read again.
+
+    Args:
+        offered: device → what is offered to its runs now.
+        run_ids: of these alone.
+    """
+    of = "true" if run_ids is None else run_conditions.of(writer, run_ids)
+    changed: list[str] = []
+    for device, what in offered.items():
+        rows = writer.rows(_OUTDATE.format(of=of), {"device": device, "offered": what})
+        changed += [run_id for run_id, is_outdated in rows if is_outdated]
+    return [one for (one,) in writer.rows(_READABLE.format(of=run_conditions.of(writer, changed, "runs.run_no")))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from perfreg_assets.methods.power_profile import PowerProfile
-from perfreg_assets.warehouse import last_word, run_conditions
+from perfreg_assets.warehouse import last_word
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
 
@@ -123,13 +123,9 @@ def keep(writer: Writer, profiles: Iterable[StoredProfile]) -> None:
         insert(writer, _LEVELS, to_arrow(levels, LevelRow))
 
 
-def add(writer: Writer, profile: StoredProfile) -> list[str]:
+def add(writer: Writer, profile: StoredProfile) -> None:
     """Makes it the profile of its device, from now on, whatever the clock says: it may have been set back since the one
-    before was added. Runs of that device that another one was put on are outdated.
-
-    Returns:
-        ids of the runs whose traces are to be read again.
-    """
+    before was added. A content is of one device: of another that it was added for it is no more."""
     writer.execute("DELETE FROM core.power_profiles WHERE profile_id = ?", [profile.row.profile_id])
     insert(writer, _PROFILES, to_arrow([profile.row], ProfileRow))
     writer.execute(
@@ -140,43 +136,12 @@ def add(writer: Writer, profile: StoredProfile) -> list[str]:
     writer.execute("DELETE FROM core.power_levels WHERE profile_id = ?", [profile.row.profile_id])
     if profile.levels:
         insert(writer, _LEVELS, to_arrow(profile.levels, LevelRow))
-    row = profile.row
-    return _outdate(writer, _BY_ANOTHER, [row.device_name, row.profile_name, row.profile_id])
 
 
-def remove(writer: Writer, profile: ProfileRow) -> list[str]:
+def remove(writer: Writer, profile: ProfileRow) -> None:
     """Takes back that it is the profile of its device: what was added for that before is again, else what the
-    installation brings; runs that were estimated by it, or by none because it did not fit, are outdated; not those
-    that came with it or that the setting put it on.
-
-    Returns:
-        ids of the runs whose traces are to be read again.
-    """
+    installation brings."""
     writer.execute("UPDATE core.power_profiles SET removed_at = now() WHERE profile_id = ?", [profile.profile_id])
-    return _outdate(writer, _BY_THIS_OR_NONE, [profile.device_name, profile.profile_id])
-
-
-_BY_THE_DEVICE = "runs.device_name = $1 AND coalesce(runs.profile_origin, '') NOT IN ('run_folder', 'setting')"
-_BY_ANOTHER = f"""
-({_BY_THE_DEVICE} OR runs.profile_origin = 'setting' AND runs.profile_name IN ($1, $2))
-AND runs.profile_id IS DISTINCT FROM $3
-"""
-_BY_THIS_OR_NONE = f"{_BY_THE_DEVICE} AND (runs.profile_id = $2 OR runs.profile_id IS NULL)"
-_OUTDATED = """
-SELECT runs.run_id
-FROM core.energy_runs AS runs
-JOIN core.runs AS known USING (run_no)
-LEFT JOIN core.traces AS traces USING (run_no)
-WHERE {of} AND NOT known.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) AND traces.reduced_sha256 IS NULL
-ORDER BY runs.run_id
-"""
-
-
-def _outdate(writer: Writer, of: str, bound: Sequence[str | None]) -> list[str]:
-    """Marks the runs of a condition that can be read again; their ids."""
-    ids = [run_id for (run_id,) in writer.rows(_OUTDATED.format(of=of), bound)]
-    writer.execute(f"UPDATE core.energy_runs SET is_outdated = true WHERE {run_conditions.of(writer, ids)}")
-    return ids
 
 
 def of_devices(reader: Reader) -> list[ProfileRow]:
@@ -192,15 +157,17 @@ def of_devices(reader: Reader) -> list[ProfileRow]:
 def find_added(reader: Reader, name: str) -> ProfileRow | None:
     """As `find`, of those alone that were added and not removed again."""
     found = find(reader, name)
-    return found if found is not None and found.profile_origin == ADDED and found.removed_at is None else None
+    return found if found is not None and found.profile_origin == ADDED else None
 
 
 def find(reader: Reader, name: str) -> ProfileRow | None:
-    """The one whose id begins with the name, or of the device or file of that name; the latest where several are."""
+    """The one whose id begins with the name, or of the device or file of that name; the latest where several are. Not
+    one that was taken back."""
     found = load(
         reader,
         _PROFILES,
-        "$1 IN (device_name, profile_name) OR (length($1) >= 8 AND starts_with(profile_id, $1)) "
+        "($1 IN (device_name, profile_name) OR (length($1) >= 8 AND starts_with(profile_id, $1))) "
+        "AND removed_at IS NULL "
         f"ORDER BY {_IN_FORCE} DESC, added_at DESC LIMIT 1",
         [name],
     )

@@ -1,25 +1,19 @@
-"""Run folders of made-up runs, whose traces are a packet that names what is in them; and what reads such a trace."""
+"""Run folders of made-up runs, whose traces are a packet that names what is in them (`made_reading` reads them)."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from made_profiles import DEVICES, PROFILES
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
-from synthetic import APP, SAMPLES, SERIES, START, threads, values
+from synthetic import APP, SAMPLES, START
 
-from perfreg_assets.reasons import Reason
-from perfreg_assets.settings import Settings
-from perfreg_assets.traces.gate import TraceHealth
-from perfreg_assets.traces.grid import Series
-from perfreg_assets.traces.inspection import Inspection
-from perfreg_assets.traces.measurement import measured
-from perfreg_assets.warehouse.runs import RunRow
+from perfreg_assets.run import POWER_PROFILE
 
 TRACE = "t.perfetto-trace"
 SECOND_NS = 1_000_000_000
@@ -37,6 +31,8 @@ class Made:
         extra: series → what a regression adds to it.
         broken: one of `BROKEN`.
         is_damaged: the trace proves corrupt when it is read.
+        profile: one of `PROFILES`, which the folder brings along.
+        device: code name, by the trace.
     """
 
     run_id: str | None
@@ -54,6 +50,8 @@ class Made:
     extra: tuple[tuple[str, float], ...] = ()
     broken: str | None = None
     is_damaged: bool = False
+    profile: str | None = None
+    device: str = DEVICES[0]
 
     def document(self) -> dict[str, Any]:
         """Its run.json."""
@@ -90,57 +88,28 @@ class Made:
         if self.broken != "no trace":
             trace = self.trace()
             (folder / TRACE).write_bytes(trace[:-3] if self.broken == "half a trace" else trace)
+        if self.profile is not None:
+            (folder / POWER_PROFILE).write_bytes(PROFILES[self.profile])
         return folder
 
     def trace(self) -> bytes:
-        told = {"content": self.content, "extra": dict(self.extra), "is_damaged": self.is_damaged}
+        told = {
+            **{"content": self.content, "extra": dict(self.extra), "is_damaged": self.is_damaged},
+            "device": self.device,
+        }
         trace = proto.Trace()
         trace.packet.add().for_testing.str = json.dumps(told, sort_keys=True)
         return trace.SerializeToString()
 
 
 def eleven() -> dict[str, Made]:
-    """Folder name → run, of three versions and two devices; some regress."""
+    """Folder name → run, of three versions and kinds of devices; some regress, two bring a power profile along."""
     extra = {6: ("cpu_app", 1.0), 7: ("cpu_total", 0.8), 8: ("rss_app", 1.5)}
     versions = ["1"] * 5 + ["2"] * 4 + ["3"] * 2
     return {
         f"f{n:02d}": Made(
             run_id=f"made-{n:03d}", hour=n, version=version, unit="b" if n % 4 == 3 else "a", content=f"made-{n:03d}",
-            extra=(extra[n],) if n in extra else (),
+            extra=(extra[n],) if n in extra else (), device=DEVICES[n % 3], profile="low.xml" if n in (1, 6) else None,
         )
         for n, version in enumerate(versions)
     }  # fmt: skip
-
-
-def reader_in(settings: Settings) -> Callable[[RunRow, Settings], Inspection]:
-    """What reads the trace of a run that was registered with these settings."""
-
-    def inspect(row: RunRow, in_force: Settings) -> Inspection:
-        place = settings.runs_dir / row.run_id / TRACE
-        if not place.is_file():
-            return Inspection(TraceHealth(False, Reason.TRACE_FILE_MISSING, TRACE), [], [])
-        trace = proto.Trace()
-        trace.ParseFromString(place.read_bytes())
-        told = json.loads(trace.packet[0].for_testing.str)
-        if told["is_damaged"]:
-            return Inspection(TraceHealth(False, Reason.TRACE_CORRUPT, "a packet"), [], [])
-        health = TraceHealth(
-            True, None, "", start_ns=0, end_ns=SAMPLES * SECOND_NS, duration_s=float(SAMPLES),
-            packet_count=len(trace.packet),
-        )  # fmt: skip
-        if (row.exploration_end_ns or 0) > (1 + in_force.duration_tolerance_ratio) * SAMPLES * SECOND_NS:
-            return Inspection(replace(health, is_complete=False, reason=Reason.TRACE_TOO_SHORT), [], [])
-        step = round(in_force.interval_s)
-        series = [
-            Series(
-                name, unit, in_force.interval_s, 0,
-                values(told["content"], name, extra=told["extra"].get(name, 0.0))[::step],
-            )
-            for name, unit in SERIES.items()
-        ]  # fmt: skip
-        startup = measured(
-            "startup_initial_display_cold", 900 * float(values(told["content"], "cpu_app", extra=0.0).mean()), {}
-        )
-        return Inspection(health, series, [startup], threads(told["content"]))
-
-    return inspect

@@ -129,7 +129,7 @@ def threads(run_id: str) -> ThreadTimes:
 class Project:
     """Settings, warehouse and the steps, run as Dagster would run them."""
 
-    def __init__(self, folder: Path, inspect: Callable[..., Inspection], **settings: Any) -> None:
+    def __init__(self, folder: Path, inspect: Callable[..., Inspection] | None, **settings: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.settings = Settings(
             warehouse=folder / "perfreg.duckdb", **{"history_minimum": 3, "history_size": 4, **settings}

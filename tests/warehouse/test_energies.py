@@ -1,5 +1,6 @@
 """What runs cost, in the warehouse: stored as a whole, at any profile by SQL, and due again when a profile is added."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,6 +10,8 @@ import pytest
 from perfreg_assets.methods.power_calibration import accuracy, compared
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.methods.power_states import States, levels
+from perfreg_assets.model import offered_profiles
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import attachments, energies, power_calibrations, power_profiles, states
 from perfreg_assets.warehouse import series as series_table
 
@@ -40,7 +43,9 @@ def profile(profile_id="one", factor=1.0, **changed):
 
 
 def stored(own, *, device="cheetah", origin=power_profiles.BUNDLED):
-    return power_profiles.described(own, name=f"{device}.xml", device=device, origin=origin, content=b"<device/>")
+    return power_profiles.described(
+        own, name=f"{device}.xml", device=device, origin=origin, content=own.profile_id.encode()
+    )
 
 
 def run(run_id, own=None, **changed):
@@ -162,37 +167,42 @@ def test_an_added_profile_makes_the_devices_runs_due_and_no_others(sample_copy):
             writer,
             [
                 run("shop-0000", profile()), run("shop-0001"), run("shop-0002", profile(), device_name="flame"),
-                run("shop-0003", profile(), profile_origin="run_folder"), run("shop-0004", profile("newer")),
+                run("shop-0003", profile(), profile_origin="run_folder", own_profile_sha256="one"),
+                run("shop-0004", profile(), profile_origin="run_folder", own_profile_sha256="another"),
             ],
         )  # fmt: skip
+        fetched = json.dumps({"collection": {"power_profile": {"sha256": "one"}}})
+        writer.execute("UPDATE core.runs SET extra = ? WHERE run_id IN ('shop-0003', 'shop-0004')", [fetched])
         writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id NOT LIKE 'shop-000_'")
         writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id > 'shop-0004'")
         before = due(writer)
-        outdated = power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
-        assert outdated == ["shop-0000", "shop-0001"]
-        assert due(writer) - before == {"shop-0000", "shop-0001"}
+        outdated = offered_profiles.add(writer, Settings(), stored(profile("newer"), origin=power_profiles.ADDED))
+        assert outdated == ["shop-0000", "shop-0001", "shop-0004"]
+        assert due(writer) - before == set(outdated)
         assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["newer"]
         energies.upsert(writer, [run("shop-0000", profile("newer"))])
-        assert due(writer) - before == {"shop-0001"}
+        assert due(writer) - before == {"shop-0001", "shop-0004"}
 
 
-def test_a_profile_that_is_removed_makes_those_due_that_it_was_put_on_and_the_one_before_holds_again(sample_copy):
+def test_a_profile_that_is_removed_makes_the_devices_runs_due_and_the_one_before_holds_again(sample_copy):
     with sample_copy.writing() as writer:
         power_profiles.add(writer, stored(profile("older"), origin=power_profiles.ADDED))
         power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
         energies.upsert(
             writer,
             [
-                run("shop-0000", profile("newer")), run("shop-0001"), run("shop-0002", profile("older")),
+                run("shop-0000", profile("newer")), run("shop-0001"),
+                run("shop-0002", profile("older"), offered_profiles=energies.OWN_OFFERED),
                 run("shop-0003", profile("newer"), profile_origin="run_folder"),
-                run("shop-0004", profile("newer"), profile_origin="setting"),
+                run("shop-0004", profile("newer"), device_name="flame"),
             ],
         )  # fmt: skip
+        writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id NOT LIKE 'shop-000_'")
         writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id > 'shop-0004'")
         added = power_profiles.find_added(writer, "cheetah")
         assert added is not None
         assert added.profile_id == "newer"
-        assert power_profiles.remove(writer, added) == ["shop-0000", "shop-0001"]
+        assert offered_profiles.remove(writer, Settings(), added) == ["shop-0000", "shop-0001", "shop-0003"]
         assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["older"]
         before = power_profiles.find_added(writer, "cheetah.xml")
         assert before is not None

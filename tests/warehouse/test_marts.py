@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.model import offered_profiles
 from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import notifications, power_profiles, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
@@ -414,7 +416,7 @@ def test_a_run_that_was_quarantined_after_it_was_read_is_not_counted(sample_copy
         runs.quarantine(writer, run_id, "trace_truncated", "cut off")
         after = [writer.value(one) for one in counts]
         listed = {row.profile_id: count for row, count in power_profiles.listing(writer)}
-        outdated = power_profiles.remove(writer, next(row for row, _ in power_profiles.listing(writer)))
+        outdated = offered_profiles.remove(writer, Settings(), next(row for row, _ in power_profiles.listing(writer)))
     assert after == [count - 1 for count in before]
     assert listed[profile_id] == after[2]
     assert run_id not in outdated
