@@ -95,8 +95,11 @@ class Comparison:
 
     @property
     def content_hash(self) -> str:
-        """Of all that a score is computed from but the code and the detector; the history counts as a set."""
+        """Of all that a score is computed from but the code and the detector; the history counts as a set. Of what is
+        not scored, what is said of its history all the same."""
         parts = [self.series, self.definition.kind, self.definition.worse, self.state, self.state_reason or ""]
+        if not self.is_scored and self.is_in_history:
+            parts += [str(self.is_missing_in_run), str(self.history_size)]
         if self.is_scored and self.target is not None:
             parts += [str(self.interval_s), self.target.content]
             if self.way == "path":

@@ -141,3 +141,17 @@ def test_a_trace_that_was_gone_then_is_read_again_once_it_is_there(tmp_path, giv
         traces.note_gone(writer, found_again(writer, house.settings), is_gone=False)
     read(house)
     assert house.rows(STATES) == as_given_at_once(tmp_path, given, ("high.xml", "made"))
+
+
+def test_a_run_that_lacks_what_its_history_has_by_now_is_measured_again(tmp_path):
+    """It went on as if nobody knew what the runs before it drew."""
+    earlier = [Made(run_id=f"e{n}", hour=n, version="1", content=f"e{n}", device="made") for n in range(3)]
+    late = Made(run_id="late", hour=9, version="2", content="late", device="oriole")
+    house = House(tmp_path / "house")
+    house.register([made.write(tmp_path / "given" / str(made.run_id)) for made in (*earlier, late)])
+    house.settle()
+    lacking = "SELECT missing_series FROM marts.distances WHERE is_latest AND run_id = 'late' AND series = '*'"
+    assert {tuple(row["missing_series"]) for row in house.rows(lacking)} == {()}
+    house.add_profile("low.xml", "made")
+    house.settle()
+    assert {tuple(row["missing_series"]) for row in house.rows(lacking)} == {("power_cpu_app",)}
