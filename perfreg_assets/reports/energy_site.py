@@ -84,8 +84,8 @@ def _groups(rows: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """A table per app, device, power profile and scenario; the newest version first, with the change to the last."""
     found = []
     for app in sorted(rows):
-        for (device, profile, scenario), group in groupby(
-            rows[app], key=lambda row: (row["device"], row["profile_name"], row["scenario"])
+        for (device, _, scenario), group in groupby(
+            rows[app], key=lambda row: (row["device"], row["profile_id"], row["scenario"])
         ):
             own = list(group)
             for before, row in zip([None, *own], own, strict=False):
@@ -96,7 +96,7 @@ def _groups(rows: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
                 {
                     "app": app,
                     "device": device,
-                    "profile": profile,
+                    "profile": min(row["profile_name"] for row in own),
                     "scenario": scenario,
                     "rows": own[::-1],
                     "trend": draw_versions(

@@ -335,7 +335,7 @@ WHERE runs.app = $app AND NOT runs.is_quarantined
 """
 _VERSIONS = """
 SELECT
-    spent.device, spent.scenario, any_value(states.profile_name) AS profile_name, spent.version_name,
+    spent.device, spent.profile_id, spent.scenario, min(states.profile_name) AS profile_name, spent.version_name,
     count(*) AS run_count,
     median(spent.app_mah_per_h) AS app_mah_per_h, median(spent.total_mah_per_h) AS total_mah_per_h,
     median(spent.battery_ratio_per_h) AS battery_ratio_per_h, median(spent.app_change_ratio) AS app_change_ratio,

@@ -157,7 +157,12 @@ class Exchanging(House):
 
 
 class UnderDagster(House):
-    """What is due is computed by Dagster's job, pages with it."""
+    """What is due is computed by Dagster's job, pages with it; its settings are those of the warehouse."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for name in sorted(self.settings.given & set(Settings.kept_names())):
+            self.change(name, self.settings.spelled(name))
 
     def settle(self) -> None:
         if self.is_there:

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from house import House
+from house import Exchanging, House, UnderDagster
 from made_folders import eleven
 from made_reading import inspect_made
 from seeds import seeds
@@ -27,9 +27,21 @@ def made_reading(monkeypatch, no_waiting_for_the_disk):
     monkeypatch.setattr(inspecting, "inspect_trace", inspect_made)
 
 
-def test_a_warehouse_tells_what_a_fresh_one_tells(tmp_path_factory):
-    few = settings(max_examples=len(seeds(0, 1)), stateful_step_count=16, phases=[Phase.generate])
-    run_state_machine_as_test(lambda: Story(tmp_path_factory.mktemp("story")), settings=few)
+@pytest.mark.parametrize(("build", "steps"), [(House, 16), (Exchanging, 8)], ids=["here", "by a worker"])
+def test_a_warehouse_tells_what_a_fresh_one_tells(tmp_path_factory, build, steps):
+    few = settings(max_examples=len(seeds(0, 1)), stateful_step_count=steps, phases=[Phase.generate])
+    run_state_machine_as_test(lambda: Story(tmp_path_factory.mktemp("story"), build), settings=few)
+
+
+def test_dagsters_runs_make_the_same_of_it(tmp_path_factory):
+    """A short story: each run of Dagster takes seconds."""
+    story = Story(tmp_path_factory.mktemp("story"), UnderDagster)
+    story.begin(names=["f08", "f01", "f00", "f03", "f04"], at_once=4, later=1)
+    story.measure(number=3, version="3", hour=None)
+    story.add_profile(name="low.xml", device="made")
+    story.correct(name="f04", change={"version": "2"}, is_let_in=True, is_back=False)
+    story.review(run_id="made-003", status="confirmed")
+    story.teardown()
 
 
 def test_another_interval_is_said_of_values_without_a_course_too(tmp_path):

@@ -65,6 +65,22 @@ def test_versions_stand_in_their_order_not_in_that_of_their_first_runs(own_sampl
                       for key, own in before.items()}  # fmt: skip
 
 
+@pytest.mark.parametrize("change", ["profile_name = 'renamed.xml'", "profile_id = 'another'"])
+def test_versions_stand_beside_those_by_the_same_profile_whatever_its_file_is_called(own_sample, out, change):
+    """Runs bring a file along, and it is added: a version had none before it, or one by another profile."""
+    first = "SELECT min(version_name) FROM core.runs WHERE app = 'com.example.notes'"
+    with own_sample.writing() as writer:
+        writer.execute(
+            f"UPDATE core.energy_runs SET {change} WHERE profile_id IS NOT NULL AND run_no IN "
+            f"(SELECT run_no FROM core.runs WHERE app = 'com.example.notes' AND version_name = ({first}))"
+        )
+        tables = writer.value(
+            "SELECT count(*) FROM (SELECT DISTINCT app, device, profile_id, scenario FROM marts.energy_by_version)"
+        )
+    build(own_sample, out)
+    assert (out / "energy.html").read_text("utf-8").count(", by <bdi>") == tables
+
+
 def test_a_run_that_is_left_out_costs_its_version_nothing(own_sample, out):
     build(own_sample, out)
     with own_sample.reading() as reader:
