@@ -18,7 +18,7 @@ class Registered:
 
     `lacks_thread_times`: its trace is whole and was read, but never asked for thread times. `lacks_slices`: nor for
     slices, or they were put on the screens of another path. `lacks_energies`: nor for energies. `has_old_profile`:
-    another power profile was added for its device since. `has_other_file`: its folder has another power profile than
+    other power profiles are offered for its device now. `has_other_file`: its folder has another power profile than
     when its trace was read. `cannot_be_read_again`: its file is gone, or was reduced.
     """
 

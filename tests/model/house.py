@@ -121,7 +121,8 @@ class Exchanging(House):
         """By the worker and the writer, in that order."""
         self.hand_in(folders)
         self.work()
-        return self.commit()
+        found = self.commit()
+        return [found[folder.name] for folder in folders]
 
     def hand_in(self, folders: Sequence[Path]) -> None:
         for folder in folders:
@@ -133,8 +134,8 @@ class Exchanging(House):
         waiting = [task.folder for task in spreading.waiting(self.objects)]
         spreading.read_folders(self.objects, self.worker, waiting, _quiet)
 
-    def commit(self) -> list[registry.Registration]:
-        """What became of the folders, by their names."""
+    def commit(self) -> dict[str, registry.Registration]:
+        """Name of a folder → what became of it."""
         found: list[registry.Registration] = []
         admit = registry.admit
 
@@ -145,7 +146,7 @@ class Exchanging(House):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(registry, "admit", admitted)
             spreading.commit(self.objects, self.settings, self.warehouse, _quiet)
-        return sorted(found, key=lambda one: one.folder.name)
+        return {one.folder.name: one for one in found}
 
     def steps(self, warehouse: Warehouse | None = None) -> dict[str, Callable[[list[str]], object]]:
         return {**super().steps(warehouse), "time_series": lambda _: self._read_again()}

@@ -27,7 +27,7 @@ def made_reading(monkeypatch, no_waiting_for_the_disk):
     monkeypatch.setattr(inspecting, "inspect_trace", inspect_made)
 
 
-@pytest.mark.parametrize(("build", "steps"), [(House, 16), (Exchanging, 8)], ids=["here", "by a worker"])
+@pytest.mark.parametrize(("build", "steps"), [(House, 13), (Exchanging, 5)], ids=["here", "by a worker"])
 def test_a_warehouse_tells_what_a_fresh_one_tells(tmp_path_factory, build, steps):
     few = settings(max_examples=len(seeds(0, 1)), stateful_step_count=steps, phases=[Phase.generate])
     run_state_machine_as_test(lambda: Story(tmp_path_factory.mktemp("story"), build), settings=few)
