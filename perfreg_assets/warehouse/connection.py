@@ -31,7 +31,7 @@ from perfreg_assets.warehouse.committed import State
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.file_name import LOCK_SUFFIX, refuse_name
 from perfreg_assets.warehouse.holding import HELD, Holding
-from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
+from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, OF_JOBS, Config, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
 from perfreg_assets.warehouse.put_aside import REPLACED, put_aside
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Readable by DuckDB 1.5 clients (supported to March 2027); without it 2.0 writes a format that they refuse.
 STORAGE_VERSION = "v1.5.0"
-_WRITER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+_WRITER_CONFIG: Config = {
     "storage_compatibility_version": STORAGE_VERSION,
     **NO_EXTENSIONS,
 }
@@ -420,7 +420,7 @@ class Warehouse:
         deadline = time.monotonic() + self._lock_timeout_s
         while True:
             try:
-                opened = Opened(self.path, _WRITER_CONFIG)
+                opened = Opened(self.path, {**_WRITER_CONFIG, **(OF_JOBS if self._publish_every_s else {})})
                 break
             except duckdb.Error as error:
                 if not _is_in_use(error):

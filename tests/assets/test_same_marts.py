@@ -28,7 +28,7 @@ def on_threads(monkeypatch):
     def limit(count):
         monkeypatch.setattr(os, "cpu_count", lambda: count)
         numba.set_num_threads(min(count, usual))
-        for config in (connection._WRITER_CONFIG, kept_instances.NO_EXTENSIONS):
+        for config in (connection._WRITER_CONFIG, kept_instances.NO_EXTENSIONS, kept_instances.OF_JOBS):
             monkeypatch.setitem(config, "threads", count)
 
     yield limit

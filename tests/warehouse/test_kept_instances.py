@@ -22,8 +22,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Instance]:
     found: list[Instance] = []
     begin = Instance.__init__
 
-    def counted(self: Instance) -> None:
-        begin(self)
+    def counted(self: Instance, config: kept_instances.Config = kept_instances.NO_EXTENSIONS) -> None:
+        begin(self, config)
         found.append(self)
 
     monkeypatch.setattr(Instance, "__init__", counted)
@@ -49,6 +49,19 @@ def test_every_reading_sees_the_latest_state_with_one_instance(job: Warehouse, m
     with job.reading() as reader:
         assert reader.value("SELECT current_setting('TimeZone')") == "UTC"
     assert len(made) == 1
+
+
+def test_a_job_asks_on_one_thread_and_who_reads_or_writes_once_on_all(job: Warehouse) -> None:
+    threads = "SELECT current_setting('threads')"
+    with job.reading() as reader:
+        assert reader.value(threads) == 1
+    with job.writing() as writer:
+        assert writer.value(threads) == 1
+    job.publish()
+    alone = Warehouse(job.path, lock_timeout_s=1)
+    with duckdb.connect() as usual, alone.reading() as reader, alone.writing() as writer:
+        [(all_there_are,)] = usual.execute(threads).fetchall()
+        assert reader.value(threads) == writer.value(threads) == all_there_are
 
 
 def test_between_two_readings_the_file_is_free_for_other_programs(job: Warehouse) -> None:
