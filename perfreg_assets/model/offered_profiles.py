@@ -59,7 +59,7 @@ def outdate(writer: Writer, settings: Settings, run_ids: Sequence[str] | None = 
     shelf = profile_shelf.load(writer, settings)
     if settings.power_profile != profile_shelf.OF_THE_DEVICE:
         run_ids = None
-    now = {device: shelf.offered_to(device) for device in energies.devices(writer)}
+    now = {device: shelf.offered_to(device) for device in energies.devices(writer, run_ids)}
     return energies.outdate(writer, now, run_ids)
 
 

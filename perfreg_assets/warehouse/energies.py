@@ -399,9 +399,11 @@ OWN_OFFERED = "own"
 """Of a run that brought along what the collection took from its device: whatever is added, it is estimated by that."""
 
 
-def devices(reader: Reader) -> list[str | None]:
-    """Code names of all runs' devices; None where traces do not tell."""
-    return [name for (name,) in reader.rows("SELECT DISTINCT device_name FROM core.energy_runs ORDER BY device_name")]
+def devices(reader: Reader, run_ids: Iterable[str] | None = None) -> list[str | None]:
+    """Code names of the devices of some runs (default: of all); None where traces do not tell."""
+    of = "true" if run_ids is None else run_conditions.of(reader, run_ids)
+    rows = reader.rows(f"SELECT DISTINCT device_name FROM core.energy_runs WHERE {of} ORDER BY device_name")
+    return [name for (name,) in rows]
 
 
 # NULL: read before it was kept; until now what was in force then is.
