@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_profiles import PROFILES
+from made_power_profiles import PROFILES
 from synthetic import APP, Project
 
 from perfreg_assets.assembly import build_defs

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from made_profiles import DEVICES, PROFILES
+from made_power_profiles import DEVICES, PROFILES
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from synthetic import APP, SAMPLES, START
 

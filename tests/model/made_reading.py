@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from made_folders import SECOND_NS, TRACE
-from made_profiles import STATES, Cores
+from made_power_profiles import STATES, Cores
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from synthetic import APP, SAMPLES, SERIES, threads, values
 

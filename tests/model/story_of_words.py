@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from made_profiles import DEVICES, PROFILES
+from made_power_profiles import DEVICES, PROFILES
 from story_of_folders import RUNS, StoryOfFolders
 from synthetic import START
 

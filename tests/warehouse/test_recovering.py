@@ -13,9 +13,9 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 RUN = """
 INSERT INTO core.runs (
-    run_id, folder_name, content_hash, trace_file, is_quarantined, reason_code, reason, registered_at
+    run_id, folder_name, content_hash, trace_file, is_quarantined, reason_code, reason, registered_at, run_no
 )
-VALUES ($1, $1, '', 't', true, 'trace_corrupt', 'a packet', now())
+SELECT $1, $1, '', 't', true, 'trace_corrupt', 'a packet', now(), coalesce(max(run_no), 0) + 1 FROM core.runs
 """
 
 
