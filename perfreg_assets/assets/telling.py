@@ -135,9 +135,10 @@ def tell_again(context: dg.AssetExecutionContext, reader: Reader, pages: Collect
     Args:
         pages: the written ones, relative to the site.
     """
-    keys = _keys_of(reader, pages)
+    run_ids = _runs_of(reader, pages)
+    keys = list(run_ids)
     again = {
-        *_tell_of_fewer_runs(context, reader, _without_just_told(context, RUNS, keys)),
+        *_tell_of_fewer_runs(context, reader, run_ids),
         *_tell_of_verdicts(context, reader, _without_just_told(context, VERDICTS, keys)),
         *_tell_of_windows(context, reader, _without_just_told(context, DISCORDS, keys), settings),
         *_tell_of_benchmarks(context, reader, pages),
@@ -151,19 +152,20 @@ def _without_just_told(context: dg.AssetExecutionContext, asset: dg.AssetKey, ke
     return [key for key in keys if key not in just_told]
 
 
-def _tell_of_fewer_runs(context: dg.AssetExecutionContext, reader: Reader, keys: Sequence[str]) -> list[str]:
+def _tell_of_fewer_runs(
+    context: dg.AssetExecutionContext, reader: Reader, run_ids: Mapping[str, list[str]]
+) -> list[str]:
     """Of versions that lost some of their runs, which were corrected into others: what is computed from those that are
     left is asked for, what was measured of them is not."""
-    ids = run_table.ids_of_partitions(reader, keys)
 
     def figures(some: Collection[str]) -> Told:
-        return {key: {"runs": len(ids[key])} for key in some}
+        return {key: {"runs": len(run_ids[key])} for key in some}
 
     def everything(changed: Collection[str]) -> Told:
         return {key: presentation.of_runs(run_table.of_partition(reader, key)) for key in changed}
 
-    again = _again(context, RUNS, keys, figures, everything)
-    measured = {key: summaries(reader, ids[key]) for key in again}
+    again = _again(context, RUNS, _without_just_told(context, RUNS, list(run_ids)), figures, everything)
+    measured = {key: summaries(reader, run_ids[key]) for key in again}
     for name in dict.fromkeys(name for told in measured.values() for name in told):
         asset = dg.AssetKey(name)
         for key in told_before(context.instance, asset, again):
@@ -249,15 +251,16 @@ def _makes(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> bool:
     return asset in context.job_def.asset_layer.executable_asset_keys
 
 
-def _keys_of(reader: Reader, pages: Collection[str]) -> list[str]:
-    """The partitions whose pages these are; of those that are not named after their version by a look at all. None of
-    a version whose page went with its last run: that is told by `automation/versions_without_runs.py`."""
+def _runs_of(reader: Reader, pages: Collection[str]) -> dict[str, list[str]]:
+    """Partition → its runs, of those whose pages these are; of pages that are not named after their version by a look
+    at all. None of a version whose page went with its last run: that is told by
+    `automation/versions_without_runs.py`."""
     written = {page for page in pages if page.startswith(f"{VERSIONS}/")}
     named = {page: version_named_by(page) for page in written}
     keys = [to_key(*version) for version in named.values() if version is not None]
     if None in named.values():
         keys += [key for key in states.partitions(reader) if named.get(version_page(*from_key(key)), ()) is None]
-    return [key for key, run_ids in run_table.ids_of_partitions(reader, keys).items() if run_ids]
+    return {key: run_ids for key, run_ids in run_table.ids_of_partitions(reader, keys).items() if run_ids}
 
 
 def _event(asset: dg.AssetKey, key: str, metadata: Mapping[str, Any]) -> dg.AssetMaterialization:

@@ -12,13 +12,12 @@ from typing import Any
 import dagster as dg
 
 from perfreg_assets.assets import checks
-from perfreg_assets.assets.telling import told_before
+from perfreg_assets.assets.telling import RUNS, told_before
 from perfreg_assets.automation.unfinished import UNFINISHED, under_way
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
 
-_RUNS = dg.AssetKey("runs")
 ASSETS = (
     *map(
         dg.AssetKey,
@@ -27,7 +26,7 @@ ASSETS = (
             *("verdicts", "discords", "causes", "reports", "trace_windows", "reduced_traces"),
         ),
     ),
-    _RUNS,
+    RUNS,
 )
 """The assets that count a version's runs, or what was made of them. By the last one it is known what was told."""
 
@@ -38,7 +37,7 @@ def tell_of_versions_without_runs(instance: dg.DagsterInstance, reader: Reader) 
     with_runs = states.partitions_of_runs(reader, refused=False)
     order = instance.get_dynamic_partitions(DIMENSION)
     others = [key for key in order if key not in with_runs]
-    told = [key for key, metadata in told_before(instance, _RUNS, others).items() if _counts(metadata).get("runs")]
+    told = [key for key, metadata in told_before(instance, RUNS, others).items() if _counts(metadata).get("runs")]
     if not told or under_way(instance.get_run_records(dg.RunsFilter(statuses=list(UNFINISHED))), order):
         return []
     _tell(instance, reader, told)

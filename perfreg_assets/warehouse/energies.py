@@ -456,4 +456,6 @@ def outdate(writer: Writer, offered: Mapping[str | None, str], run_ids: Iterable
     for device, what in offered.items():
         rows = writer.rows(_OUTDATE.format(of=of), {"device": device, "offered": what})
         changed += [run_id for run_id, is_outdated in rows if is_outdated]
+    if not changed:
+        return []
     return [one for (one,) in writer.rows(_READABLE.format(of=run_conditions.of(writer, changed, "runs.run_no")))]

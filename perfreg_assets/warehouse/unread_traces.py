@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from perfreg_assets.reasons import Reason
@@ -39,9 +39,11 @@ def find(reader: Reader, run_ids: Iterable[str] | None = None) -> list[UnreadRow
     return load(reader, UNREAD, f"{chosen} ORDER BY run_id, member_id, file_name")
 
 
-def ask_again(writer: Writer, member_ids: Iterable[str]) -> None:
+def ask_again(writer: Writer, member_ids: Collection[str]) -> None:
     """Has files of some runs tried again that were not read because of the engine or its limits: another may read them.
     What is wrong with the others is theirs, and stays so until they are other files."""
+    if not member_ids:
+        return
     of_engine = [reason.sentence for reason in Reason if reason.is_of_engine]
     writer.execute(
         f"UPDATE {UNREAD.name} SET file_state = ? WHERE list_contains(?, member_id) "
