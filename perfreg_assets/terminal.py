@@ -14,10 +14,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import IO, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+from perfreg_assets.table_layout import GAP, Way, layout
 
 LINE_EVERY_S = 5.0
 SAME_LINE_EVERY_S = 30.0
@@ -140,21 +143,71 @@ def _lines(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str | None = None) -> None:
-    """Rows as an aligned table; states are coloured, numbers stand right."""
-    told = None if title is None else printable(title)
-    drawn = Table(title=told, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        numeric = any(
-            isinstance(row.get(column), (int, float)) and not isinstance(row.get(column), bool) for row in rows
-        )
-        drawn.add_column(
-            printable(column), justify="right" if numeric else "left", overflow="fold", no_wrap=column == "run_id"
-        )
-    for row in rows:
-        drawn.add_row(
-            *(Text(_cell(row.get(column)), style=_STYLES.get(str(row.get(column)), "")) for column in columns)
-        )
-    out().print(drawn)
+    """Rows as an aligned table; states are coloured, numbers stand right. Where it is too wide sentences go beneath
+    their rows, or each row stands by itself with a line per column."""
+    console = out()
+    told = [[_cell(row.get(column)) for column in columns] for row in rows]
+    headings = [printable(column) for column in columns]
+    laid = layout(
+        [[heading, *(cells[at] for cells in told)] for at, heading in enumerate(headings)],
+        console.width,
+        whole=[at for at, column in enumerate(columns) if column == "run_id"],
+    )
+    if title is not None:
+        console.print(Text(printable(title), style="table.title"))
+    if laid.way is Way.RECORDS:
+        _records(console, headings, told)
+        return
+    is_numeric = [any(_is_number(row.get(column)) for row in rows) for column in columns]
+
+    def lines(cells: Sequence[Sequence[str]], *, has_heading: bool) -> Table:
+        drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=has_heading)
+        for heading, numeric, width in zip(headings, is_numeric, laid.widths, strict=False):
+            drawn.add_column(heading, justify="right" if numeric else "left", overflow="fold", width=width)
+        for row in cells:
+            drawn.add_row(*(_styled(cell) for cell in row[: len(laid.widths)]))
+        return drawn
+
+    if laid.way is Way.SIDE_BY_SIDE:
+        console.print(lines(told, has_heading=True))
+        return
+    console.print(lines([], has_heading=True))
+    _indented(console, Text(headings[-1], style="bold"), 4)
+    for cells in told:
+        console.print(lines([cells], has_heading=False))
+        _indented(console, _styled(cells[-1]), 4)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _styled(cell: str) -> Text:
+    return Text(cell, style=_STYLES.get(cell, ""), overflow="fold")
+
+
+def _records(console: Console, headings: Sequence[str], told: Sequence[Sequence[str]]) -> None:
+    """Each row by itself: a line per column, a blank one between rows. Of no rows the headings, in one line."""
+    if not told:
+        console.print(Text((" " * GAP).join(headings)))
+    names = max(map(cell_len, headings)) + GAP
+    for number, cells in enumerate(told):
+        if number:
+            console.print()
+        drawn = Table.grid(padding=0)
+        drawn.add_column(width=names, style="bold")
+        drawn.add_column(overflow="fold")
+        for heading, cell in zip(headings, cells, strict=True):
+            drawn.add_row(heading, _styled(cell))
+        console.print(drawn)
+
+
+def _indented(console: Console, text: Text, blanks: int) -> None:
+    drawn = Table.grid(padding=0)
+    drawn.add_column(width=blanks)
+    drawn.add_column(overflow="fold")
+    drawn.add_row("", text)
+    console.print(drawn)
 
 
 def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str) -> None:

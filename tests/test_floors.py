@@ -36,6 +36,7 @@ FLOORS = (
         "provenance",
         "readable",
         "storable_text",
+        "table_layout",
         "terminal",
         "unwritable",
         "run",

@@ -59,7 +59,8 @@ def demo(settings: Settings, folder: Path | None) -> None:
         terminal.say(f"picture    {picture}   ({worst.caption})")
     there = "" if folder is None else f" --warehouse {shlex.quote(str(settings.warehouse))}"
     terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve{there})")
-    terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql{there} "FROM marts.verdicts")')
+    query = "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"
+    terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql{there} "{query}")')
     terminal.say(f"Dagster    perfreg ui{there}")
     if folder is not None:
         terminal.say(f"all of it  {folder}   (delete the folder when you are done)")
