@@ -70,6 +70,26 @@ def test_the_share_of_the_app_is_told_by_scenario_and_of_runs_that_count(sample_
     assert [app for app, _ in after["com.example.notes", "1.2.0", None]] == [others]
 
 
+def test_a_run_that_grew_as_its_history_did_is_no_suspect_of_a_leak(sample_copy: Warehouse) -> None:
+    """Of the demo's seventeen runs, all of which grow, the example named all."""
+    (path,) = (path for path in EXAMPLES if path.stem.startswith("12_"))
+    with sample_copy.writing() as writer:
+        steady, leaking = (
+            run_id
+            for (run_id,) in writer.rows("SELECT DISTINCT run_id FROM marts.compared_with ORDER BY run_id LIMIT 2")
+        )
+        writer.execute("UPDATE core.series_levels SET growth_per_s = 1.2e6")
+        writer.execute(
+            "UPDATE core.series_levels SET growth_per_s = 2e6 FROM core.runs AS runs "
+            "WHERE runs.run_no = series_levels.run_no AND runs.run_id = ?",
+            [leaking],
+        )
+        found = {row["run_id"]: row for row in writer.dicts(path.read_text())}
+    assert steady != leaking
+    assert set(found) == {leaking}
+    assert (found[leaking]["growth_mb_per_s"], found[leaking]["usual_mb_per_s"]) == (2.0, 1.2)
+
+
 def _shares(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str | None], list[tuple[float, float]]]:
     """(app, version, scenario) → cores of the app and of all, of each configuration."""
     found: dict[tuple[str, str, str | None], list[tuple[float, float]]] = {}
