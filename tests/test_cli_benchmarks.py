@@ -136,6 +136,21 @@ def test_files_that_are_not_there_are_said_to_be_none(warehouse):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_where_there_is_no_warehouse_either_files_that_are_not_there_are_named(tmp_path):
+    """It was told that a warehouse is missing, which two files do not need."""
+    result = run("compare", "a.json", "b.json", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("perfreg: a.json and b.json are no files, and versions cannot be looked up: ")
+    assert "p.read.duckdb does not exist" in result.stderr
+
+
+def test_of_a_file_and_a_name_that_is_none_the_latter_is_named_with_what_to_give(tmp_path):
+    result = run("compare", str(DATA / "jmh_ojalgo.json.gz"), "b.json", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 1
+    told = "b.json is neither a file nor a folder; give two of them, or import both and give their versions"
+    assert told in result.stderr
+
+
 def test_folders_are_compared_by_the_files_that_an_import_would_take(tmp_path):
     for name, minor in (("before", 6), ("after", 8)):
         folder = tmp_path / name
@@ -383,7 +398,7 @@ def test_a_test_whose_noise_nothing_tells_makes_no_mean_slower(tmp_path):
         (("1.0", "2.0", "--app", "sh.measur"), "'sh.measure'"),
         (("32", "64", "--app-version", "1.0"), "no variant '32'"),
         (("1.0", "2.0", "--device", "x"), "'Pixel 4a / API 33'"),
-        (("1.0", str(DATA / "jmh_ojalgo.json.gz")), "1.0 is no file"),
+        (("1.0", str(DATA / "jmh_ojalgo.json.gz")), "1.0 is neither a file nor a folder"),
     ],
 )
 def test_what_there_is_not_is_an_error_with_what_there_is(warehouse, arguments, word):

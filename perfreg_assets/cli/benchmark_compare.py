@@ -88,7 +88,11 @@ def _sides(
         return both[0].entries, both[1].entries, minimum
     if any(are_files):
         name = b if are_files[0] else a
-        raise Rejected(Reason.BENCHMARK_UNKNOWN, f"{name} is no file, so it cannot be compared with one; import both")
+        what = f"{name} is neither a file nor a folder; give two of them, or import both and give their versions"
+        raise Rejected(Reason.BENCHMARK_UNKNOWN, what)
+    if not warehouse.published.is_file():
+        what = f"{a} and {b} are no files, and versions cannot be looked up: {warehouse.published} does not exist"
+        raise Rejected(Reason.WAREHOUSE_MISSING, what)
     if a == b:
         terminal.note(f"{a} is on both sides: that nothing differs says nothing")
     selection = sides.Selection(app, app_version, variant, device)
