@@ -166,7 +166,7 @@ def test_impact_names_the_services_with_the_largest_share_first_and_takes_a_part
     assert {"method", "service", "self_share", "children_share", "calls"} <= set(rows[0])
     shares = [row["self_share"] + row["children_share"] for row in rows]
     assert shares == sorted(shares, reverse=True)
-    assert result.stderr.endswith(f"{len(rows)} services to test again\n") or len(rows) == 1
+    assert result.stderr.endswith("1 service to test again\n")
 
 
 @pytest.mark.parametrize(

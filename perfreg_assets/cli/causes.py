@@ -393,8 +393,9 @@ def impact(
         terminal.note(f"page: {html}")
     services = {row["service"] for row in chosen if not row.get("run_ids")}
     screens = {row["service"] for row in chosen if row.get("run_ids") and row["service"]}
-    counted = {"services": len(services), "screens": len(screens)}
-    terminal.note(" and ".join(f"{count} {what}" for what, count in counted.items() if count) + " to test again")
+    counted = {"service": len(services), "screen": len(screens)}
+    told = [how_many(count, what) for what, count in counted.items() if count]
+    terminal.note(" and ".join(told) + " to test again")
 
 
 def _impact_of_file(log: Path, template_text: str | None) -> list[dict[str, Any]]:

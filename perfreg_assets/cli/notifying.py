@@ -8,6 +8,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 
@@ -28,7 +29,8 @@ def notify(settings: Settings, dry_run: bool) -> None:
         for one in found:
             terminal.say(build_message(one, reports_url=settings.reports_address)["text"])
         where = settings.shown("webhook_url") or NO_WEBHOOK
-        terminal.note(f"{len(found)} regressions are pending, nothing was posted; {where}")
+        told = "1 regression is" if len(found) == 1 else f"{how_many(len(found), 'regression')} are"
+        terminal.note(f"{told} pending, nothing was posted; {where}")
         return
     with terminal.progress("notify") as show:
         show("posting")
