@@ -25,7 +25,7 @@ from perfreg_assets.collection import registry
 from perfreg_assets.model.sides import RunOfSide, Side
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse import runs, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 from tests.traces.conftest import TraceMaker
 
@@ -90,11 +90,33 @@ def test_inspect_says_what_could_be_judged_and_what_to_record(tmp_path):
     assert (series["cpu_app"]["is_recorded"], series["cpu_app"]["is_judged"]) == (True, True)
     assert series["rss_app"] | {"reason": ""} == {
         "series": "rss_app", "axis": "memory", "unit": "bytes", "is_recorded": False, "is_judged": True,
-        "series_count": 0, "mean": None, "reason": "", "record": ["process_stats"], "changes_load": None,
+        "series_count": 0, "sample_count": 0, "mean": None, "reason": "", "record": ["process_stats"],
+        "changes_load": None,
     }  # fmt: skip
     assert series["syscalls_app"]["changes_load"]
     assert series["power_cpu_app"]["record"] == []  # a profile is missing, not a source
     assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_inspect_says_which_series_are_too_short_to_be_judged_and_what_helps(tmp_path):
+    """`cpu_app` of a start of 2 s `could be judged` by default; verdicts said `series_missing`."""
+    short = write_trace(tmp_path / "a.pftrace", 0.5, seconds=2)
+    result = run("inspect", short)
+    assert re.search(r"^cpu_app +cpu +\S+ core-seconds/s +too short *$", result.stdout, re.MULTILINE)
+    assert (
+        "too short to be judged: The session has 2 samples of 1 s, 8 are needed to judge; a smaller interval_s gives "
+        "more. `perfreg settings set interval_s 0.25`, or less, has traces read on a finer grid\n" in result.stderr
+    )
+    told = {row["series"]: row for row in json.loads(run("inspect", short, "--format", "json").stdout)["series"]}
+    assert (told["cpu_app"]["sample_count"], told["cpu_app"]["is_recorded"]) == (2, True)
+    anew = Warehouse.of(Settings(warehouse=tmp_path / "perfreg.duckdb"))
+    with anew.writing() as writer:
+        settings_table.change(writer, "interval_s", "0.25")
+    finer = run("inspect", short, warehouse=tmp_path / "perfreg.duckdb")
+    assert re.search(r"^cpu_app +cpu +\S+ core-seconds/s +yes *$", finer.stdout, re.MULTILINE)
+    long = run("inspect", write_trace(tmp_path / "b.pftrace", 0.5, seconds=9))
+    assert re.search(r"^cpu_app +cpu +\S+ core-seconds/s +yes *$", long.stdout, re.MULTILINE)
+    assert "too short" not in long.stdout + long.stderr
 
 
 def test_an_app_that_is_not_in_the_trace_is_an_error_that_names_those_that_are(tmp_path):
@@ -565,6 +587,18 @@ def test_inspect_knows_the_power_profiles_of_the_installation_and_its_hint_can_b
     assert (
         f"import it: perfreg import {trace} --app {told['app']} --app-version VERSION\n" in run("inspect", trace).stderr
     )
+
+
+def test_inspect_goes_by_the_power_profiles_that_were_added(tmp_path):
+    """It advised to add one, and said the same again once that was done."""
+    place = tmp_path / "perfreg.duckdb"
+    foreign = DATA / "power-profiles" / "power_profile_pixel3a.xml"
+    assert run("profiles", "add", foreign, "--device", "cheetah", warehouse=place).exit_code == 0
+    trace = DATA / "android-traces" / "pixel7pro_60s_sched_rss_cpufreq_rails.perfetto-trace.gz"
+    told = json.loads(run("inspect", trace, "--format", "json", warehouse=place).stdout)
+    (power,) = (row for row in told["series"] if row["series"] == "power_cpu_app")
+    assert not power["is_recorded"]
+    assert power["reason"].startswith("power_profile_pixel3a.xml has ")
 
 
 def test_inspect_of_what_is_not_there_says_so(tmp_path):

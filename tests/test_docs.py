@@ -223,6 +223,11 @@ def test_the_dictionary_is_that_of_this_release(tmp_path):
         assert dictionary.markdown(reader) == PAGES["docs/dictionary.md"], "perfreg dictionary > docs/dictionary.md"
 
 
+def test_what_doctor_is_shown_to_say_of_the_schema_is_what_it_says_now():
+    last = max(int(path.name[:4]) for path in (ROOT / "sql" / "migrations").glob("*.sql"))
+    assert re.findall(r"schema version (\d+)", PAGES["docs/operating.md"]) == [str(last)]
+
+
 def judged(one):
     return "yes" if one.is_judged else "where recorded" if one.is_judged_where_recorded else ""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from perfreg_assets.terminal import listed
 
+FINER_GRID = "`perfreg settings set interval_s 0.25`, or less, has traces read on a finer grid"
 _NAMED = 5
 
 

@@ -11,11 +11,13 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import DATA_SOURCES, SERIES, SeriesDefinition
+from perfreg_assets.cli.answer import FINER_GRID
 from perfreg_assets.cli.root import command
 from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.reasons import Rejected
     from perfreg_assets.traces.grid import Series
     from perfreg_assets.traces.overview import Overview
@@ -29,24 +31,39 @@ _PROCESSES_SHOWN = 8
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None:
     """Says what is in a trace: device, length, processes that may be the app; which series it could be judged by, and
-    for the others which data source to record. Needs no warehouse and stores nothing. Exit status: 0 it was read, 1 it
-    could not be, or holds no process of --app (what it holds is shown all the same)."""
+    for the others which data source to record. Needs no warehouse, goes by settings and power profiles of one that is
+    there, and stores nothing. Exit status: 0 it was read, 1 it could not be, or holds no process of --app (what it
+    holds is shown all the same)."""
     from perfreg_assets.collection.bare_traces import require_trace
-    from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.traces.overview import look_over
 
     require_trace(trace)
+    settings, shelf = _of_warehouse(settings)
     with terminal.progress("inspect") as show:
         show(f"reading {trace.name}")
-        profiles = Shelf().for_trace(trace, settings)
+        profiles = shelf.for_trace(trace, settings)
         found = look_over(trace, settings, app, with_series=True, profiles=profiles)
     told = told_of(found, settings)
     if form == "json":
         terminal.show_object(told)
     else:
-        _show(told, trace)
+        _show(told, trace, settings.interval_s)
     if app is not None and not told["is_app_there"]:
         raise _not_there(found, app)
+
+
+def _of_warehouse(settings: Settings) -> tuple[Settings, Shelf]:
+    """What a run of the trace would be read by: settings and power profiles of the warehouse, where there is one."""
+    from perfreg_assets.model import profile_shelf
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    warehouse = Warehouse.of(settings)
+    if not warehouse.published.is_file():
+        return settings, profile_shelf.Shelf()
+    with warehouse.reading_caught_up() as reader:
+        settings = settings_table.in_force(reader, settings)
+        return settings, profile_shelf.load(reader, settings)
 
 
 def _not_there(found: Overview, app: str) -> Rejected:
@@ -119,6 +136,7 @@ def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Setting
         "is_recorded": bool(recorded),
         "is_judged": one.name in settings.judged_series or (one.is_judged_where_recorded and bool(recorded)),
         "series_count": len(recorded),
+        "sample_count": max((found.values.size for found in recorded if found.values is not None), default=0),
         "mean": sum(means) / len(means) if means else None,
         "reason": None if recorded else next(iter(reasons), "the trace has none"),
         "record": [] if recorded else list(one.sources),
@@ -128,14 +146,19 @@ def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Setting
     }  # fmt: skip
 
 
-def _show(told: dict[str, Any], trace: Path) -> None:
-    app = told["app"] or "–"
+def _show(told: dict[str, Any], trace: Path, interval_s: float) -> None:
+    from perfreg_assets.model.comparisons import too_short
+
+    def short(one: dict[str, Any]) -> str | None:
+        return too_short(one["sample_count"], interval_s)
+
+    absent = "none was found" if told["app"] is None else f"{told['app']} is not in the trace"
     rows = [
         ("trace", f"{told['trace']}, {told['trace_bytes']:,} bytes"),
         ("device", told["device"] or "not told: name it with --device when importing"),
         ("started", str(told["started_at"] or "not told")),
         ("duration", f"{told['duration_s']:.1f} s"),
-        ("app", app if told["is_app_there"] else f"{app} is not in the trace"),
+        ("app", told["app"] if told["is_app_there"] else absent),
         ("whole", "yes" if told["is_complete"] else f"no: {told['reason'] or 'no app to look for'}"),
     ]
     terminal.table([{"": name, "what": what} for name, what in rows], ("", "what"))
@@ -155,13 +178,15 @@ def _show(told: dict[str, Any], trace: Path) -> None:
                 {
                     "could be judged": one["series"], "axis": one["axis"],
                     "mean": "–" if one["mean"] is None else readable_quantity(one["mean"], one["unit"]),
-                    "by default": "yes" if one["is_judged"] else "on demand",
+                    "by default": "too short" if short(one) else "yes" if one["is_judged"] else "on demand",
                 }
                 for one in there
             ],
             ("could be judged", "axis", "mean", "by default"),
         )  # fmt: skip
         terminal.say()
+        if (why := next(filter(None, map(short, there)), None)) is not None:
+            terminal.note(f"too short to be judged: {why} {FINER_GRID}")
     if not told["is_app_there"]:
         if told["app"] is None:
             terminal.note("no process looks like an app: perfreg inspect TRACE --app NAME looks for one of that name")
@@ -175,4 +200,6 @@ def _show(told: dict[str, Any], trace: Path) -> None:
         ("missing", "axis", "record", "why"),
     )
     device = "" if told["device"] else " --device DEVICE"
-    terminal.note(f"import it: perfreg import {shlex.quote(str(trace))} --app {app} --app-version VERSION{device}")
+    terminal.note(
+        f"import it: perfreg import {shlex.quote(str(trace))} --app {told['app']} --app-version VERSION{device}"
+    )

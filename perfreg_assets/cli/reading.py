@@ -12,13 +12,14 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
-from perfreg_assets.cli.answer import answer, counted
+from perfreg_assets.cli.answer import FINER_GRID, answer, counted
 from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.cli.given import ANY_TEXT, PATTERN
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
@@ -280,12 +281,15 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
             if row["axis"] == version_verdicts.WHOLE
         ]
         worth = worth_told(reader, versions)
+        short = _too_short(reader, rows)
     if excluded:  # they stay so when they are given again, corrected or not
         terminal.note(
             f"excluded, and in no history: {terminal.listed(excluded[:_NAMED], len(excluded))}; "
             "`perfreg include RUN_ID` lets a run count"
         )
     tell_ahead(ahead)
+    if short:
+        terminal.note(short)
     terminal.say()
     terminal.say(answer([row for row in rows if row["is_counted"]], versions))
     terminal.say()
@@ -297,6 +301,23 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     for sentence in worth:
         terminal.say()
         terminal.say(sentence)
+
+
+def _too_short(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """What is said of runs whose judged series are too short: none of it stands in a verdict that only waits for a
+    history, and no history would help."""
+    from perfreg_assets.warehouse import findings
+
+    lacking = [row["run_id"] for row in rows if "series_missing" in (row["axes"] or {}).values()]
+    found = findings.of_series(reader, lacking, Reason.SERIES_TOO_SHORT)
+    if not found:
+        return None
+    of_runs, named = {one.run_id for one in found}, sorted({one.series or "" for one in found})
+    first = min(found, key=lambda one: one.run_id)
+    return (
+        f"too short to be judged by {', '.join(named)}: {how_many(len(of_runs), 'run')}, the first {first.run_id}: "
+        f"{first.detail} {FINER_GRID}"
+    )
 
 
 def tell_ahead(found: Sequence[tuple[str, datetime]]) -> None:

@@ -308,10 +308,16 @@ def _few_of_any_path(count: int, settings: Settings) -> tuple[str, str | None] |
 def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
     if target is None or not target.is_there or not target.sample_count:
         return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
-    if target.sample_count < SHORTEST:
-        have = f"The session has {how_many(target.sample_count, 'sample')} of {target.interval_s:g} s"
-        return "series_missing", f"{have}, {SHORTEST} are needed to judge; a smaller interval_s gives more."
-    return None
+    why = too_short(target.sample_count, target.interval_s)
+    return None if why is None else ("series_missing", why)
+
+
+def too_short(sample_count: int, interval_s: float) -> str | None:
+    """Why a series of so many samples, one every `interval_s` seconds, is not judged; None where it can be."""
+    if sample_count >= SHORTEST:
+        return None
+    have = f"The session has {how_many(sample_count, 'sample')} of {interval_s:g} s"
+    return f"{have}, {SHORTEST} are needed to judge; a smaller interval_s gives more."
 
 
 def _few(history_size: int, of: int, settings: Settings) -> tuple[str, str | None] | None:

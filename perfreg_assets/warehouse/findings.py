@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import run_numbers
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
@@ -71,6 +72,17 @@ def of_partitions(
         for found in rows_of(reader, of_partitions, sorted(ids), lambda few: _of_runs(reader, few)).values()
         for one in found
         if one.reason_code in codes or one.scope in scopes
+    ]
+
+
+def of_series(reader: Reader, run_ids: Iterable[str], reason: Reason) -> list[Finding]:
+    """Findings about single series of some runs, of one reason."""
+    return [
+        one
+        for ids in grouped(reader, sorted(run_ids))
+        for found in _of_runs(reader, ids).values()
+        for one in found
+        if one.scope == "series" and one.reason_code == reason.code
     ]
 
 

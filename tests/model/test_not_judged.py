@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import synthetic
 from synthetic import Project, reader_of, row
 
+from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.reasons import Reason
 
 POWER = "power_cpu_app"
@@ -101,6 +102,21 @@ def test_sessions_that_are_all_short_are_not_judged_and_say_why(tmp_path):
         "SELECT state, explanation FROM marts.verdicts WHERE is_current AND run_id = 'made-006' AND series = '*'"
     )
     assert whole["state"] == "series_missing"
+
+
+def test_who_takes_short_sessions_in_is_told_what_no_history_will_help(tmp_path, capsys):
+    """The first build's runs wait for a history: nothing but a table of one version said that it would be in vain."""
+    made = Project(tmp_path / "p", _short({"made-001"}), judged_series=("cpu_app",))
+    made.arrive(*(row(number, version="1") for number in range(2)))
+    made.settle()
+    show_verdicts(made.settings, {"made-000"})
+    assert "too short" not in capsys.readouterr().err
+    show_verdicts(made.settings, {"made-000", "made-001"})
+    assert capsys.readouterr().err.splitlines() == [
+        "too short to be judged by cpu_app: 1 run, the first made-001: The session has 3 samples of 1 s, 8 are needed "
+        "to judge; a smaller interval_s gives more. `perfreg settings set interval_s 0.25`, or less, has traces "
+        "read on a finer grid"
+    ]
 
 
 def test_only_what_a_run_is_judged_by_blocks_it(tmp_path):
