@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,8 @@ def collect(
             terminal.say(f"cleaned    {text}")
         for text in (*swept.remaining, *swept.unlisted):
             terminal.say(f"remaining  {text}")
+        if not (swept.cleaned or swept.remaining or swept.unlisted):
+            terminal.note("no collection left anything on a device")
         _tell_orphans(settings)
         resume_all(settings)
         sys.exit(1 if swept.remaining or swept.unlisted else 0)
@@ -114,13 +117,14 @@ def _collect(
     if app is None and not apks:
         raise ValueError("name the app with --app, or a build with --apk")
     config = _collection_config(app or read_build(apks[0]).app, serial, **options)
+    runs_out = (out or settings.inbox_dir).absolute()
     kept = _Kept(settings)
     with terminal.progress("collect") as show:
         batch = collect_batch(
             config,
             apks,
             settings=settings,
-            runs_out=(out or settings.inbox_dir).absolute(),
+            runs_out=runs_out,
             progress=lambda progress: show(str(progress)),
             ended=kept.add,
         )
@@ -137,6 +141,9 @@ def _collect(
             )
     if batch.skipped:
         terminal.fail(f"{how_many(batch.skipped, 'session')} not begun")
+    if any(outcome.result is not None for outcome in batch.outcomes):
+        watched = " (`perfreg ui` does so by itself)" if runs_out == settings.inbox_dir.absolute() else ""
+        terminal.note(f"take them in: perfreg ingest {shlex.quote(str(out or settings.inbox_dir))}{watched}")
     kept.write()  # last: what became of the sessions is told, whether or not it can be stored
     return batch.is_complete
 
@@ -196,7 +203,6 @@ _OWN_OPTIONS = {"app": "--app", "serial": "--device"}
 def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     import dataclasses
     import json
-    import shlex
 
     from perfreg_assets.collection.config import CollectionConfig
     from perfreg_assets.collection.perfetto_config import choose_sources

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 from perfreg_assets.automation import doctor
 from perfreg_assets.cli import main
 from perfreg_assets.collection import batch, told_sessions
+from perfreg_assets.collection.collect import CollectionResult
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
@@ -50,6 +52,23 @@ def collecting_by(collect, warehouse: Path) -> subprocess.CompletedProcess[str]:
         f"here.main({[*COLLECT, '--warehouse', str(warehouse)]!r})"
     )
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_who_collected_is_told_how_the_run_is_taken_in(tmp_path, monkeypatch):
+    """The folder was named, and the page named no command for it."""
+    record = replace(failed(0).record, state="collected", reason_code=None, reason=None, run_id="a run")
+    result = CollectionResult(tmp_path / "inbox" / "a run", "a run", record, "time_limit", 3, 2, 0, (), {})
+    monkeypatch.setattr(batch, "collect", lambda *_arguments, **_named: result)
+    place = ["--warehouse", str(tmp_path / "perfreg.duckdb")]
+    told = CliRunner().invoke(main, [*COLLECT[:-2], *place, "--out", str(tmp_path / "my runs")])
+    assert told.stderr == f"take them in: perfreg ingest '{tmp_path}/my runs'\n"
+    watched = CliRunner().invoke(main, [*COLLECT[:-2], *place])
+    assert watched.stderr == f"take them in: perfreg ingest {tmp_path}/inbox (`perfreg ui` does so by itself)\n"
+
+
+def test_a_sweep_that_finds_nothing_says_so(tmp_path):
+    swept = CliRunner().invoke(main, ["collect", "--sweep", "--warehouse", str(tmp_path / "perfreg.duckdb")])
+    assert (swept.exit_code, swept.stderr) == (0, "no collection left anything on a device\n")
 
 
 def killed_in_the_third(*_arguments, repeat, **_named):
