@@ -118,7 +118,9 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     rows = [{**vars(one), "bytes_after": 0, "reason": None} for one in dropped] + [vars(one) for one in done]
     terminal.show(rows, _ARCHIVE_COLUMNS, form)
     saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
-    terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
+    terminal.note(f"{how_many(sum(one.reason is None for one in done), 'trace')} reduced, {saved:,} bytes saved")
+    if not (done or dropped or archiving.in_exchange):
+        terminal.note(_why_none(settings, days))
     if archiving.in_exchange:
         terminal.note(
             f"{how_many(archiving.in_exchange, 'trace')} in the exchange left whole: only those on this machine are "
@@ -138,6 +140,18 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
             "pages lead to these traces as if they were whole until they are written again: by `perfreg catch-up`, "
             "or by `perfreg serve` and `perfreg ui` themselves"
         )
+
+
+def _why_none(settings: Settings, days: float | None) -> str:
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if days is None:
+        with Warehouse.of(settings).reading() as reader:
+            days = settings_table.in_force(reader, settings).reduction_after_days
+    if days == 0:
+        return "reduction_after_days is 0, which is never: --days N, or perfreg settings set reduction_after_days N"
+    return f"no normal run that was registered {days:g} days ago or earlier has a trace that is still to be reduced"
 
 
 @group("reference", example="perfreg reference list")
