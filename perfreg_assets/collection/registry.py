@@ -34,10 +34,11 @@ from perfreg_assets.run import REFUSED, RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.storable_text import once_only, storable
 from perfreg_assets.traces.gate import FileFacts, check_file
+from perfreg_assets.warehouse import archive as trace_archive
 from perfreg_assets.warehouse import attachments as attachment_table
+from perfreg_assets.warehouse import reductions, unread_traces
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import traces as trace_table
-from perfreg_assets.warehouse import unread_traces
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
@@ -163,6 +164,7 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
     taken = [run for run in rows.values() if not run.is_quarantined]
+    reductions.note_runs(writer, {run.trace_sha256: run.run_id for run in taken if run.trace_sha256})
     outcomes = list(zip(examined, registrations, strict=True))
     run_table.forget_refused(
         writer,
@@ -176,7 +178,9 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
     trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
     unread_traces.ask_again(writer, accepted & before.keys())
-    trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
+    taken_ids = [run.run_id for run in taken]
+    trace_table.note_gone(writer, taken_ids, is_gone=False)
+    trace_archive.note_whole(writer, taken_ids)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
 

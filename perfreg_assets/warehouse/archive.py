@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from perfreg_assets.warehouse import reductions, run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
@@ -62,6 +62,13 @@ def note_found_reduced(writer: Writer, found: Mapping[str, str]) -> None:
     for run_id, sha256 in found.items():
         of_run = run_conditions.of(writer, [run_id])
         writer.execute(f"UPDATE core.traces SET reduced_sha256 = ? WHERE {of_run}", [sha256])
+
+
+def note_whole(writer: Writer, run_ids: Collection[str]) -> None:
+    """Says of runs whose files were taken in anew that their traces are whole ones; what was reduced is no more."""
+    of_runs = run_conditions.of(writer, run_ids)
+    writer.execute(f"UPDATE core.traces SET reduced_sha256 = NULL WHERE reduced_sha256 IS NOT NULL AND {of_runs}")
+    reductions.forget_in_place(writer, run_ids)
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:

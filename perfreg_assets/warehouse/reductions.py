@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,6 +79,25 @@ def store(writer: Writer, row: ReductionRow) -> None:
     )
     known = dataclasses.replace(row, run_id=found[0][0] if found else None)
     replace(writer, REDUCTIONS, [known])
+
+
+def note_runs(writer: Writer, runs: Mapping[str, str]) -> None:
+    """Says whose the traces are that were reduced before their runs were taken in.
+
+    Args:
+        runs: SHA-256 of a trace → run_id.
+    """
+    writer.execute(
+        "UPDATE core.reductions SET run_id = taken.run_id FROM "
+        "(SELECT unnest($1::VARCHAR[]) AS trace_sha256, unnest($2::VARCHAR[]) AS run_id) AS taken "
+        "WHERE original_sha256 = taken.trace_sha256 AND reductions.run_id IS DISTINCT FROM taken.run_id",
+        [list(runs), list(runs.values())],
+    )
+
+
+def forget_in_place(writer: Writer, run_ids: Collection[str]) -> None:
+    """Deletes the reductions that took the place of these runs' traces."""
+    writer.execute("DELETE FROM core.reductions WHERE is_in_place AND list_contains(?, run_id)", [sorted(run_ids)])
 
 
 def is_stored(reader: Reader, original_sha256: str, reduced_sha256: str) -> bool:

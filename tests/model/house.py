@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_folders import TRACE
+from made_kept import method_log, reduction
 from made_power_profiles import PROFILES
 from synthetic import APP, Project
 
-from perfreg_assets.assembly import build_defs
-from perfreg_assets.assets import project as assets_project
 from perfreg_assets.assets.outstanding import outstanding, write_all_pages
-from perfreg_assets.automation import spreading, upkeep
+from perfreg_assets.automation import spreading
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
 from perfreg_assets.collection import registry
 from perfreg_assets.model import benchmarks as benchmark_model
@@ -24,8 +26,18 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces import reduced
 from perfreg_assets.traces.power_profile import parse_profile
-from perfreg_assets.warehouse import benchmarks, power_profiles, settings_table
+from perfreg_assets.warehouse import (
+    archive,
+    benchmarks,
+    method_logs,
+    power_profiles,
+    reductions,
+    settings_table,
+    states,
+)
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 JUDGED = ("cpu_app", "rss_app", "power_cpu_app")
@@ -35,11 +47,11 @@ class House(Project):
     """Its traces are read by what `inspecting.inspect_trace` is (`made_reading` in a test)."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        super().__init__(folder, None, judged_series=JUDGED, **settings)
-
-    @property
-    def is_there(self) -> bool:
-        return self.warehouse.published.exists()
+        super().__init__(folder, None, judged_series=JUDGED)
+        for name in sorted(self.settings.given & set(Settings.kept_names())):
+            self.change(name, self.settings.spelled(name))
+        # In force is what the warehouse keeps: what a process is given itself would go before it.
+        self.settings = Settings(warehouse=self.settings.warehouse, **settings)
 
     def register(self, folders: Sequence[Path]) -> list[registry.Registration]:
         return registry.register(folders, self.settings, self.warehouse, to_key)
@@ -63,13 +75,14 @@ class House(Project):
 
     def add_profile(self, name: str, device: str) -> None:
         """As `perfreg profiles add`."""
+        described = self._described(name, device, power_profiles.ADDED)
+        with self.warehouse.writing() as writer:
+            offered_profiles.add(writer, settings_table.in_force(writer, self.settings), described)
+
+    def _described(self, name: str, device: str, origin: str) -> power_profiles.StoredProfile:
         content = PROFILES[name]
         profile = parse_profile(content, name, nominal_voltage_v=self.settings.nominal_voltage_v)
-        with self.warehouse.writing() as writer:
-            described = power_profiles.described(
-                profile, name=name, device=device, origin=power_profiles.ADDED, content=content
-            )
-            offered_profiles.add(writer, settings_table.in_force(writer, self.settings), described)
+        return power_profiles.described(profile, name=name, device=device, origin=origin, content=content)
 
     def remove_profile(self, name: str) -> None:
         """As `perfreg profiles remove`."""
@@ -78,13 +91,42 @@ class House(Project):
             assert row is not None
             offered_profiles.remove(writer, settings_table.in_force(writer, self.settings), row)
 
+    def versions(self) -> list[str]:
+        """Partitions of which there is a run."""
+        with self.warehouse.reading() as reader:
+            return sorted(states.partitions(reader))
+
+    def reduce(self, trace_sha256: str) -> None:
+        """As `perfreg reduce` of a trace, to another file."""
+        with self.warehouse.writing() as writer:
+            reductions.store(writer, reduction(trace_sha256))
+
+    def archive(self, run_ids: Sequence[str]) -> Path | None:
+        """As `perfreg archive`, of these runs; where the trace of the last one lies."""
+        place = None
+        for run_id in run_ids:
+            place = self.settings.runs_dir / run_id / TRACE
+            place.unlink()  # it may be a link to what was given
+            place.write_bytes(reduced.mark())
+            with self.warehouse.writing() as writer:
+                (row,) = run_table.find(writer, [run_id]).values()
+                made = replace(reduction(row.trace_sha256 or ""), is_in_place=True, reduced_file=str(place))
+                archive.note_reduced(writer, run_id, made)
+        return place
+
+    def import_method_log(self, name: str, device: str) -> None:
+        """As `perfreg energy-import` with a power profile of this name."""
+        profile = self._described(name, device, power_profiles.RUN_FOLDER)
+        with self.warehouse.writing() as writer:
+            power_profiles.keep(writer, [profile])
+            method_logs.store(writer, method_log(profile.row.profile_id, device), [])
+
     def settle(self) -> None:
-        if self.is_there:
-            super().settle()
-            benchmark_model.measure_due(self.warehouse, self.settings, Stopwatch())
+        super().settle()
+        benchmark_model.measure_due(self.warehouse, self.settings, Stopwatch())
 
     def write_pages(self) -> list[str]:
-        return write_all_pages(self.warehouse.reading_caught_up, self.settings) if self.is_there else []
+        return write_all_pages(self.warehouse.reading_caught_up, self.settings)
 
     def told(self) -> dict[str, object]:
         """Marts and pages, once nothing is due; asserts that nothing is written any more then."""
@@ -136,15 +178,7 @@ class Exchanging(House):
 
     def commit(self) -> dict[str, registry.Registration]:
         """Name of a folder → what became of it."""
-        found: list[registry.Registration] = []
-        admit = registry.admit
-
-        def admitted(*given: Any) -> list[registry.Registration]:
-            found.extend(outcomes := admit(*given))
-            return outcomes
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(registry, "admit", admitted)
+        with admissions() as found:
             spreading.commit(self.objects, self.settings, self.warehouse, _quiet)
         return {one.folder.name: one for one in found}
 
@@ -157,24 +191,19 @@ class Exchanging(House):
         self.commit()
 
 
-class UnderDagster(House):
-    """What is due is computed by Dagster's job, pages with it; its settings are those of the warehouse."""
+@contextmanager
+def admissions() -> Iterator[list[registry.Registration]]:
+    """What becomes of folders meanwhile, whoever hands them over."""
+    found: list[registry.Registration] = []
+    admit = registry.admit
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        for name in sorted(self.settings.given & set(Settings.kept_names())):
-            self.change(name, self.settings.spelled(name))
+    def admitted(*given: Any) -> list[registry.Registration]:
+        found.extend(outcomes := admit(*given))
+        return outcomes
 
-    def settle(self) -> None:
-        if self.is_there:
-            project = assets_project.Project.of(self.settings)
-            found = upkeep.bring_up_to_date(build_defs(resources={"project": project}), project)
-            assert not found.done.failures
-            assert not found.left.keys
-
-    def write_pages(self) -> list[str]:
-        self.settle()
-        return []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "admit", admitted)
+        yield found
 
 
 def _quiet(_: str) -> None:

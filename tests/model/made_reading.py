@@ -26,6 +26,9 @@ from perfreg_assets.traces.power_series import APP as POWER_APP
 from perfreg_assets.traces.power_series import TOTAL
 from perfreg_assets.traces.profile_choice import Profiles
 
+UNREADABLE: set[str] = set()
+"""What is in the traces that the engine does not get through just now."""
+
 
 def inspect_made(
     path: Path, *, exploration: tuple[int, int] | None, settings: Settings, profiles: Profiles, **_: Any
@@ -38,31 +41,37 @@ def inspect_made(
     told = json.loads(trace.packet[0].for_testing.str)
     if told["is_damaged"]:
         return Inspection(TraceHealth(False, Reason.TRACE_CORRUPT, "a packet"), [], [])
+    if told["content"] in UNREADABLE:
+        return Inspection(TraceHealth(False, Reason.ENGINE_TIMEOUT, "an engine"), [], [])
     health = TraceHealth(
-        True, None, "", start_ns=0, end_ns=SAMPLES * SECOND_NS, duration_s=float(SAMPLES),
-        packet_count=len(trace.packet),
+        True, None, "", start_ns=told["clock_ns"], end_ns=told["clock_ns"] + SAMPLES * SECOND_NS,
+        duration_s=float(SAMPLES), packet_count=len(trace.packet),
     )  # fmt: skip
-    end_ns = exploration[1] if exploration else 0
-    if end_ns > (1 + settings.duration_tolerance_ratio) * SAMPLES * SECOND_NS:
+    start_ns, end_ns = exploration or (0, 0)
+    if end_ns - start_ns > (1 + settings.duration_tolerance_ratio) * SAMPLES * SECOND_NS:
         return Inspection(replace(health, is_complete=False, reason=Reason.TRACE_TOO_SHORT), [], [])
     step = round(settings.interval_s)
     series = [
         Series(
-            name, unit, settings.interval_s, 0,
-            values(told["content"], name, extra=told["extra"].get(name, 0.0))[::step],
+            name, unit, settings.interval_s, told["clock_ns"],
+            told["scale"] * values(told["content"], name, extra=told["extra"].get(name, 0.0))[::step],
         )
         for name, unit in SERIES.items()
     ]  # fmt: skip
+    series = [
+        one.without_values(Reason.SERIES_MISSING, "not recorded") if one.name == told["lacks"] else one
+        for one in series
+    ]
     energies, power = _drawn(told, settings, profiles)
-    startup = measured(
-        "startup_initial_display_cold", 900 * float(values(told["content"], "cpu_app", extra=0.0).mean()), {}
-    )
-    return Inspection(health, [*series, *power], [startup], threads(told["content"]), energies=energies)
+    mean = float(values(told["content"], "cpu_app", extra=0.0).mean())
+    startup = measured("startup_initial_display_cold", told["scale"] * 900 * mean, {})
+    ran = replace(threads(told["content"]), start_ns=told["clock_ns"])
+    return Inspection(health, [*series, *power], [startup], ran, energies=energies)
 
 
 def _drawn(told: dict[str, Any], settings: Settings, profiles: Profiles) -> tuple[Energies, list[Series]]:
     """What the run cost by the profile that is chosen of these, and its series of power."""
-    blank = {name: Series(name, "mW", settings.interval_s, 0, None) for name in (POWER_APP, TOTAL)}
+    blank = {name: Series(name, "mW", settings.interval_s, told["clock_ns"], None) for name in (POWER_APP, TOTAL)}
     common = replace(
         NOT_RECORDED, device=told["device"], duration_s=float(SAMPLES), first_cores=Cores.seen_clusters,
         has_idle_states=True, late_ratio=0.0, own_profile_sha256=profiles.own_sha256, methods=(),
@@ -92,7 +101,7 @@ def _drawn(told: dict[str, Any], settings: Settings, profiles: Profiles) -> tupl
         steps=(StepCharge(0, "s0", float(SAMPLES), app, total),),
     )  # fmt: skip
     step = round(settings.interval_s)
-    scale = profiles.nominal_voltage_v / SAMPLES
+    scale = told["scale"] * profiles.nominal_voltage_v / SAMPLES
     series = [
         replace(blank[name], values=scale * charge * (1 + values(told["content"], name, extra=0.0)[::step]))
         for name, charge in ((POWER_APP, app), (TOTAL, total))

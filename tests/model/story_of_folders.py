@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import made_reading
 from house import House
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -29,6 +30,7 @@ CHANGES = (
         {"scenario": "x"},
         {"unit": "c"},
     ),
+    *({"lacks": "rss_app"}, {"metric": 300.0}),
     *({"content": "another"}, {"is_damaged": True}, {"run_id": "another"}),
     *({"profile": "low.xml"}, {"profile": "high.xml"}, {"profile": "other.xml"}, {"profile": None}),
 )
@@ -66,13 +68,39 @@ class StoryOfFolders(RuleBasedStateMachine):
             self.copies += 1
             copy = shutil.copytree(self.folder / "given" / name, self.folder / "copies" / str(self.copies) / name)
             if one.rejected is None:
-                if one.is_new or one.run_id not in self.left.taken or (copy / POWER_PROFILE).exists():
+                before = self.left.taken.get(one.run_id)
+                if one.is_new or before is None or _brings(copy) - _brings(before):
                     self.left.taken[one.run_id] = copy  # else it keeps what it brought along before
+                    self.left.archived.discard(one.run_id)
                 self.left.gone.discard(one.run_id)
                 self.left.refused.pop(name, None)
             else:
                 self.left.refused[name] = copy
                 self.left.taken.pop(one.run_id, None)  # it was in quarantine since it was read
+
+    @rule(run_id=st.sampled_from(RUNS))
+    def give_under_another_name(self, run_id: str) -> None:
+        """Once more, as it was taken in."""
+        if run_id in self.left.taken:
+            self.copies += 1
+            copy = shutil.copytree(self.left.taken[run_id], self.folder / "copies" / str(self.copies) / f"of {run_id}")
+            (one,) = self.house.register([copy])
+            assert one.rejected is None
+            if one.is_new:
+                self.left.taken[run_id] = copy
+                self.left.archived.discard(run_id)
+            self.left.gone.discard(run_id)
+
+    @rule(name=st.sampled_from(NAMES))
+    def give_while_an_engine_fails(self, name: str) -> None:
+        """It is read once it was given again."""
+        made_reading.UNREADABLE.add(self.folders[name].content)
+        try:
+            self.give([name])
+            self.settle()
+        finally:
+            made_reading.UNREADABLE.clear()
+        self.give([name])
 
     @rule(name=st.sampled_from(NAMES), change=st.sampled_from(CHANGES), is_let_in=st.booleans(), is_back=st.booleans())
     def correct(self, name: str, change: dict[str, object], is_let_in: bool, is_back: bool) -> None:
@@ -118,3 +146,7 @@ class StoryOfFolders(RuleBasedStateMachine):
         with self.house.warehouse.writing() as writer:
             run_table.include(writer, run_id := min(self.left.excluded))
         self.left.excluded.remove(run_id)
+
+
+def _brings(folder: Path) -> set[bytes]:
+    return {file.read_bytes() for file in folder.glob(POWER_PROFILE)}

@@ -29,6 +29,8 @@ SETTINGS = (
     *(("duration_tolerance_ratio", value) for value in ("0.1", "1")),
     *(("power_profile", value) for value in ("device", "high.xml", "oriole")),
     ("nominal_voltage_v", "4"),
+    *(("history_size", value) for value in ("3", "6")),
+    *(("discord_window_s", "5"), ("barycenter_iterations", "2"), ("lof_threshold", "1")),
 )
 OF_TRACES = ("interval_s", "duration_tolerance_ratio", "power_profile", "nominal_voltage_v")
 
@@ -52,8 +54,8 @@ class StoryOfWords(StoryOfFolders):
     # ---- settings ----------------------------------------------------------------------------------
     @rule(setting=st.sampled_from(SETTINGS))
     def change(self, setting: tuple[str, str]) -> None:
-        if self.left.gone and setting[0] in OF_TRACES:
-            return  # what was read of a trace that is gone stays
+        if self.left.has_unreadable and setting[0] in OF_TRACES:
+            return
         self.house.change(*setting)
         self.left.settings |= dict([setting])
 
@@ -94,14 +96,14 @@ class StoryOfWords(StoryOfFolders):
 
     # ---- power profiles ----------------------------------------------------------------------------
     @rule(name=st.sampled_from(tuple(PROFILES)), device=st.sampled_from(DEVICES))
-    @precondition(lambda self: not self.left.gone)
+    @precondition(lambda self: not self.left.has_unreadable)
     def add_profile(self, name: str, device: str) -> None:
         self.house.add_profile(name, device)
         self.left.profiles = [one for one in self.left.profiles if one[0] != name]
         self.left.profiles.append((name, device))
 
     @rule(place=st.integers(0, 99))
-    @precondition(lambda self: self.left.profiles and not self.left.gone)
+    @precondition(lambda self: self.left.profiles and not self.left.has_unreadable)
     def remove_profile(self, place: int) -> None:
         name, _ = self.left.profiles.pop(place % len(self.left.profiles))
         self.house.remove_profile(name)

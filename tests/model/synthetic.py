@@ -232,7 +232,7 @@ _CURRENT = {
 }
 _TIMES = {
     *("registered_at", "evaluated_at", "measured_at", "computed_at", "selected_at", "checked_at", "extracted_at"),
-    *("reviewed_at", "imported_at", "seconds", "engine_seconds"),
+    *("reviewed_at", "imported_at", "reduced_at", "stored_at", "seconds", "engine_seconds"),
 }
 
 _NUMBERS = {"run_no", "history_run_no", "distance_id", "distance_no"}

@@ -4,6 +4,7 @@ marts and pages; and then nothing is due, nothing is written."""
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from house import Exchanging, House, UnderDagster
+from house import Exchanging, House
 from made_folders import eleven
 from made_reading import inspect_made
 from seeds import seeds
 from story import Story
+from under_dagster import Recorded, UnderDagster
 
 from perfreg_assets.model import inspecting
 
@@ -31,6 +33,14 @@ def made_reading(monkeypatch, no_waiting_for_the_disk):
 def test_a_warehouse_tells_what_a_fresh_one_tells(tmp_path_factory, build, steps):
     few = settings(max_examples=len(seeds(0, 1)), stateful_step_count=steps, phases=[Phase.generate])
     run_state_machine_as_test(lambda: Story(tmp_path_factory.mktemp("story"), build), settings=few)
+
+
+@pytest.mark.skipif(not seeds(), reason="takes minutes: with --hypothesis-profile=search alone")
+def test_dagster_is_told_what_a_fresh_one_is_told(tmp_path_factory):
+    """Steps of single versions are made by runs of their own, in any order."""
+    few = settings(max_examples=len(seeds()), stateful_step_count=6, phases=[Phase.generate])
+    story = partial(Story, build=Recorded, build_fresh=Recorded)
+    run_state_machine_as_test(lambda: story(tmp_path_factory.mktemp("story")), settings=few)
 
 
 def test_dagsters_runs_make_the_same_of_it(tmp_path_factory):
