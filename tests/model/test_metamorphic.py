@@ -1,4 +1,4 @@
-"""What must not change what is told of runs: how things are called, and what time it is."""
+"""What must not change what is told of runs: how things are called, what time it is, and what other apps do."""
 
 from __future__ import annotations
 
@@ -91,3 +91,14 @@ def test_no_name_no_date_and_no_clock_matters(tmp_path, usual):
     found = told(judged(tmp_path, others))
     names = {"org.example.shop": APP, "Pixel 6a": "d", "SN-": "", "night.": "", "'v.": "'"}
     assert_same(in_words_of(found, names), usual)
+
+
+def test_another_app_changes_nothing(tmp_path, usual):
+    """Not even one of the same versions, devices and scenarios, whose runs came before, between and after."""
+    others = {
+        f"x{name}": replace(made, app="com.rig.zzz", run_id=f"zzz-{n}", content=f"zzz-{n}", hour=made.hour - 0.5)
+        for n, (name, made) in enumerate(eleven().items())
+    }
+    found = told(judged(tmp_path, {**others, **eleven()}))
+    own = {mart: [row for row in rows if "zzz" not in str(row)] for mart, rows in found.items()}
+    assert_same(own, usual)
