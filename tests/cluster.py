@@ -1,13 +1,14 @@
 """Starts deploy/kubernetes.yaml and deploy/values.yaml in a Kubernetes cluster: `python -m tests.cluster CONTEXT`.
 
 CONTEXT is kubectl's, of a cluster to try things in: one of its nodes is labelled. Everything else happens in a
-namespace of its own, by the commands that docs/deploy.md prints; in place of `helm install` is applied what the chart
-makes of the values (tests/chart.py). PostgreSQL is a pod, the object store a server of this process, which the pods
-must be able to reach. Recorded runs are uploaded; pods of both locations' runs and the warehouse's server are killed
-meanwhile; in the end the verdicts are those of a plain `perfreg ingest`.
+namespace of its own, by the commands that docs/deploy.md prints. Where Dagster's chart is at hand (REHEARSAL_CHART, see
+tests/test_chart.py), `helm install` is one of them; otherwise what the chart makes of the values is applied
+(tests/chart.py). PostgreSQL is a pod, the object store a server of this process, which the pods must be able to reach.
+Recorded runs are uploaded; pods of both locations' runs and the warehouse's server are killed meanwhile; in the end the
+verdicts are those of a plain `perfreg ingest`.
 
-The nodes need the images that values.yaml and compose.yaml name, and the claim of kubernetes.yaml a storage class or a
-volume that fits it.
+The nodes need the images that values.yaml and compose.yaml name (with the chart also its own: postgres, busybox), and
+the claim of kubernetes.yaml a storage class or a volume that fits it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import fsspec
 import yaml
 
 from tests import chart
-from tests.containers import PAGE, ROOT, RUNS, expected, states, wait_for
+from tests.containers import PAGE, ROOT, RUNS, expected, printed, states, wait_for
 from tests.object_store import object_store
 
 VARIABLE = "REHEARSAL_CONTEXT"
@@ -67,6 +68,7 @@ class Kubectl:
         ).stdout
 
     def shell(self, line: str) -> None:
+        """A command of the page, which may be helm's."""
         subprocess.run(line, shell=True, env=self._environment, cwd=ROOT, check=True)
 
     def apply(self, *documents: chart.Document) -> None:
@@ -131,6 +133,19 @@ def set_up(kubectl: Kubectl, endpoint: str, values: chart.Document) -> None:
     )
 
 
+def install(kubectl: Kubectl, values: chart.Document, folder: Path) -> None:
+    """By the page's command where the chart is at hand; waits until all of it is ready."""
+    if chart.AT_HAND:
+        file = folder / "values.yaml"
+        file.write_text(json.dumps(values), "utf-8")
+        given = {"helm": str(chart.HELM), "dagster/dagster": chart.AT_HAND, "deploy/values.yaml": str(file)}
+        kubectl.shell(shlex.join(given.get(word, word) for word in printed("helm install ")))
+    else:
+        kubectl.apply(*chart.manifests(values, NAMESPACE))
+    for deployment in kubectl("get", "deployments", "--output", "name").split():
+        kubectl("rollout", "status", "--timeout=600s", deployment)
+
+
 def at_work(kubectl: Kubectl, location: str) -> list[chart.Document]:
     """Pods of Dagster's runs of a code location that have begun a step and go on."""
     pods = kubectl.pods("--selector", f"dagster/code-location={location}", "--field-selector", "status.phase=Running")
@@ -145,7 +160,7 @@ def judged(kubectl: Kubectl) -> dict[str, str]:
         return {}
 
 
-def rehearse(kubectl: Kubectl, wanted: dict[str, str]) -> int:
+def rehearse(kubectl: Kubectl, wanted: dict[str, str], scratch: Path) -> int:
     # A server and its runs ask for cores that the one node of a small cluster does not have.
     text = re.sub(r'(cpu"?: )"\d+"', r'\1"50m"', (ROOT / "deploy" / "values.yaml").read_text("utf-8"))
     values = yaml.safe_load(text)
@@ -160,8 +175,7 @@ def rehearse(kubectl: Kubectl, wanted: dict[str, str]) -> int:
                     store.put_file(str(file), f"{BUCKET}/perfreg/inbox/{folder.name}/{file.name}")
 
         set_up(kubectl, endpoint, values)
-        kubectl.apply(*chart.manifests(values, NAMESPACE))
-        kubectl("rollout", "status", "--timeout=600s", WAREHOUSE)
+        install(kubectl, values, scratch)
         arrive(RUNS[:8])
         (reader, *_) = wait_for("a pod reads traces", lambda: at_work(kubectl, "workers"))
         kubectl.kill(reader)
@@ -190,7 +204,7 @@ def main(context: str | None) -> int:
         kubectl = Kubectl(context, Path(name))
         kubectl("create", "namespace", NAMESPACE)
         try:
-            return rehearse(kubectl, wanted)
+            return rehearse(kubectl, wanted, Path(name))
         except (subprocess.CalledProcessError, AssertionError):
             print(kubectl("get", "pods", "--output", "wide"), file=sys.stderr)
             print(kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:], file=sys.stderr)

