@@ -239,13 +239,7 @@ def _location(values: Document, one: Document, namespace: str) -> Iterator[Docum
         ],
         "resources": one["resources"],
         "volumeMounts": one.get("volumeMounts", []),
-        "readinessProbe": {
-            "exec": {"command": ["dagster", "api", "grpc-health-check", "-p", str(one["port"])]},
-            "periodSeconds": 20,
-            "timeoutSeconds": 10,
-            "successThreshold": 1,
-            "failureThreshold": 15,
-        },
+        "readinessProbe": one["readinessProbe"],
     }
     spec = {
         "serviceAccountName": SERVERS,

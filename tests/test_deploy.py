@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagster as dg
+import grpc
 import pytest
 import yaml
 from dagster._config import process_config, resolve_to_config_type
 from dagster._core.instance.config import dagster_instance_config
 from dagster._core.instance.ref import InstanceRef
+from dagster._grpc.client import DagsterGrpcClient
 from dagster_k8s.container_context import K8sContainerContext
+from grpc_health.v1.health import HealthServicer
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 
 from perfreg_assets.settings import Settings
 from tests import chart
@@ -203,3 +210,35 @@ def test_compose_file_and_workflows_hold_to_the_schemas_of_those_who_read_them(t
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", path]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stdout
+
+
+def test_a_server_s_health_is_asked_without_loading_dagster():
+    """It is asked every few seconds, and Dagster takes seconds to load: longer than the timeout on a busy machine."""
+    compose, values = load("compose.yaml")["services"], load("values.yaml")
+    commands = [
+        *(compose[name]["healthcheck"]["test"] for name in ("warehouse", "workers")),
+        *(["CMD", *one["readinessProbe"]["exec"]["command"]] for one in chart.deployments(values)),
+    ]
+    ((_, python, *arguments),) = {tuple(command) for command in commands}
+    assert python == "python"
+    assert 'service="DagsterApi"' in inspect.getsource(DagsterGrpcClient.health_check_query)
+
+    def ask(port: int) -> tuple[int, str]:
+        command = [sys.executable, "-X", "importtime", *(word.replace("4000", str(port)) for word in arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    server, servicer = grpc.server(ThreadPoolExecutor(2)), HealthServicer()
+    add_HealthServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        servicer.set("DagsterApi", HealthCheckResponse.SERVING)
+        status, loaded = ask(port)
+        assert status == 0, loaded
+        assert not [line for line in loaded.splitlines() if line.rpartition("|")[2].strip().startswith("dagster")]
+        servicer.set("DagsterApi", HealthCheckResponse.NOT_SERVING)
+        assert ask(port)[0] != 0
+    finally:
+        server.stop(None).wait()
+    assert ask(port)[0] != 0, "nothing listens"
