@@ -21,7 +21,7 @@ from perfreg_assets.automation import spreading
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
 from perfreg_assets.collection import registry
 from perfreg_assets.model import benchmarks as benchmark_model
-from perfreg_assets.model import handover, offered_profiles
+from perfreg_assets.model import handover, inspecting, offered_profiles
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
@@ -120,6 +120,10 @@ class House(Project):
         with self.warehouse.writing() as writer:
             power_profiles.keep(writer, [profile])
             method_logs.store(writer, method_log(profile.row.profile_id, device), [])
+
+    def read_again(self) -> None:
+        """All traces, though nothing changed."""
+        inspecting.inspect_due(self.warehouse, self.settings, self.versions(), Stopwatch(), again=True)
 
     def settle(self) -> None:
         super().settle()

@@ -15,8 +15,7 @@ from left import Left, fresh
 from story_of_kept import StoryOfKept
 from story_of_words import OF_TRACES, SETTINGS
 
-from perfreg_assets.model import archiving, inspecting, retention
-from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.model import archiving, retention
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import backup, tidying
 
@@ -48,9 +47,7 @@ class Story(StoryOfKept):
 
     @rule()
     def read_again(self) -> None:
-        inspecting.inspect_due(
-            self.house.warehouse, self.house.settings, self.house.versions(), Stopwatch(), again=True
-        )
+        self.house.read_again()
 
     @rule(setting=st.sampled_from(SETTINGS))
     def settle_by_other_settings(self, setting: tuple[str, str]) -> None:

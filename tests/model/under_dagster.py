@@ -49,6 +49,10 @@ class UnderDagster(House):
         assets = {asset: _READING if asset in _READING else (asset,) for some in STEPS.values() for asset in some}
         return {name: partial(self._make, some) for name, some in assets.items()}
 
+    def read_again(self) -> None:
+        super().read_again()
+        self._make(_READING, self.versions())  # who reads them again in Dagster's UI does both at once
+
     def _make(self, assets: Sequence[str], keys: list[str]) -> None:
         assert not materialise(self._defs(), EVERYTHING_JOB, keys, self.settings, assets=assets).failures
 
