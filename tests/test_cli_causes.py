@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -42,11 +41,29 @@ def test_causes_have_the_public_keys_and_the_slow_method_first():
 
 
 def test_several_baselines_stand_behind_one_option_or_behind_one_each(tmp_path):
-    again = shutil.copy(NORMAL, tmp_path / "again.txt.gz")
-    behind_one = run("causes", "--log", SLOW, "--baseline", NORMAL, again, "--format", "json")
-    behind_each = run("causes", "--log", SLOW, "--baseline", NORMAL, "--baseline", again, "--format", "json")
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"".join(gzip.decompress(NORMAL.read_bytes()).splitlines(keepends=True)[:-1000]))
+    behind_one = run("causes", "--log", SLOW, "--baseline", NORMAL, other, "--format", "json")
+    behind_each = run("causes", "--log", SLOW, "--baseline", NORMAL, "--baseline", other, "--format", "json")
     assert told(behind_one) == told(behind_each)
     assert "against 2 earlier logs\n" in behind_one.stderr
+    assert "left out" not in behind_one.stderr
+
+
+def test_a_baseline_that_is_given_twice_counts_once_and_the_log_itself_is_named(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    assert run("causes", "--log", NORMAL, "--app", "ledger", "--app-version", "1", warehouse=warehouse).exit_code == 0
+    unpacked = tmp_path / "unpacked.txt"
+    unpacked.write_bytes(gzip.decompress(NORMAL.read_bytes()))
+    stored = "ledger/1/calllog_small.txt.gz"
+    result = run(
+        "causes", "--log", SLOW, "--baseline", NORMAL, unpacked, stored, SLOW, "--format", "json", warehouse=warehouse
+    )
+    assert all(row["history_count"] == 2 for row in told(result))
+    for copy in (unpacked, stored):
+        assert f"{copy} is left out: it is the same log as {NORMAL}, which counts once\n" in result.stderr
+    assert f"{SLOW} is the log itself and hides what grew\n" in result.stderr
+    assert "against 2 earlier logs\n" in result.stderr
 
 
 def test_without_a_baseline_the_score_ranks_and_says_so():

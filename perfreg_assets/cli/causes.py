@@ -151,6 +151,7 @@ def _of_log(
         log_name = name or log.name
         if app and app_version and not baselines:
             profiles = _stored_baselines(settings, app, app_version)
+        profiles, copies = call_logs.without_copies(profiles)
         show(log.name)
         found = call_logs.analyse(log, template, profiles, window_s=window_s, with_sha256=app is not None)
     if app and app_version:
@@ -163,6 +164,10 @@ def _of_log(
         others = list(profiles.values())
         write_named(html, render_call_log_page(found.path.name, found.trees, found.services, found.listed, others))
         terminal.note(f"page: {html}")
+    for one, same in copies:
+        terminal.note(f"{one} is left out: it is the same log as {same}, which counts once")
+    for one in found.itself:
+        terminal.note(f"{one} is the log itself and hides what grew")
     _tell(found)
     if form == "folded":
         from perfreg_assets.methods.folded import folded_lines

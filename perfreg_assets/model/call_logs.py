@@ -45,6 +45,7 @@ class Analysis:
         outside_count: calls of services that no window counts, see `methods.service_times.TimeWindows`.
         causes: every method beside its baselines, listed ones first; empty without baselines.
         baselines: what it was compared with, by name.
+        itself: names of those baselines that hold the same calls as the log.
     """
 
     path: Path
@@ -66,6 +67,7 @@ class Analysis:
     window_s: float
     causes: list[MethodCause]
     baselines: dict[str, Profile]
+    itself: list[str]
 
     @property
     def listed(self) -> list[MethodCause]:
@@ -92,6 +94,7 @@ def analyse(
     uses = method_uses(trees)
     windows = time_windows(trees, window_s)
     ratio = incomplete_ratio(trees.counts, sum(log.counts.refused.values()))
+    profile, earlier = profile_of(trees), baselines or {}
     return Analysis(
         path=path,
         template=template.text,
@@ -110,8 +113,9 @@ def analyse(
         windows=windows.windows,
         outside_count=windows.outside_count,
         window_s=window_s,
-        causes=rank_methods(profile_of(trees), list((baselines or {}).values())),
-        baselines=baselines or {},
+        causes=rank_methods(profile, list(earlier.values())),
+        baselines=earlier,
+        itself=[name for name, one in earlier.items() if one == profile],
     )
 
 
@@ -127,6 +131,20 @@ def _span(time_ms: NDArray[np.int64]) -> tuple[int, int] | None:
 def profile_of_file(path: Path, template: Template) -> Profile:
     """What of a log others are compared with."""
     return profile_of(build_trees(read_call_log(path, template).calls))
+
+
+def without_copies(profiles: dict[str, Profile]) -> tuple[dict[str, Profile], list[tuple[str, str]]]:
+    """(those that count, [(name, the one that holds the same calls)]): a log that is given twice, packed or stored
+    perhaps, is one earlier log. Two logs have the same profile where every sum of times is the same to the last bit."""
+    kept: dict[str, Profile] = {}
+    copies = []
+    for name, profile in profiles.items():
+        same = next((known for known, one in kept.items() if one == profile), None)
+        if same is None:
+            kept[name] = profile
+        else:
+            copies.append((name, same))
+    return kept, copies
 
 
 def profile_of_stored(reader: Reader, call_log_id: str) -> Profile:
