@@ -43,9 +43,9 @@ def run(*arguments, warehouse=None, given=None):
     return CliRunner().invoke(main, [*map(str, arguments), *extra], input=given)
 
 
-def write_trace(path, busy_s, *, seconds=4, app=APP):
+def write_trace(path, busy_s, *, seconds=4, app=APP, other="com.rig.other"):
     """The app runs for a part of each second, another process for the rest."""
-    maker = TraceMaker().process(10, app, {10: "main"}).process(11, "com.rig.other")
+    maker = TraceMaker().process(10, app, {10: "main"}).process(11, other)
     slices = []
     for second in range(1, 1 + seconds):
         begin, end = second * SECOND, second * SECOND + int(busy_s * SECOND)
@@ -137,6 +137,31 @@ def test_an_app_that_is_not_in_the_trace_is_an_error_that_names_those_that_are(t
     told = json.loads(far.stdout)
     assert (told["app"], told["is_app_there"], told["reason_code"]) == ("org.far.away", False, "package_missing")
     assert {(row["reason"], *row["record"]) for row in told["series"]} == {("the app is not in the trace",)}
+
+
+def test_what_a_trace_without_any_app_lacks_is_said_and_what_it_holds():
+    """Of one with power rails alone it said that there is no app to look for, and to name one, which does not help."""
+    trace = DATA / "android-traces" / "pixel7a_rails_50mbps_0.perfetto-trace.gz"
+    result = run("inspect", trace)
+    assert result.exit_code == 0, result.output
+    lacks = "neither sched/sched_switch nor process memory; the trace has power_rails: "
+    assert f"no: {lacks}" in " ".join(result.stdout.split())
+    assert "--app NAME" not in result.stderr
+    told = json.loads(run("inspect", trace, "--format", "json").stdout)
+    assert (told["app"], told["is_app_there"], told["is_complete"]) == (None, False, False)
+    assert (told["reason_code"], told["data_sources"]) == ("source_missing", ["power_rails"])
+    assert {(row["reason"], *row["record"]) for row in told["series"]} == {("there is no app to look for",)}
+
+
+def test_of_a_trace_that_could_be_of_an_app_and_names_none_one_may_be_given(tmp_path):
+    trace = write_trace(tmp_path / "a.pftrace", 0.5, app="surfaceflinger", other="zygote64")
+    result = run("inspect", trace)
+    assert "no: no app to look for" in result.stdout
+    assert (
+        "no process looks like an app: perfreg inspect TRACE --app NAME looks for one of that name\n" in result.stderr
+    )
+    told = json.loads(run("inspect", trace, "--format", "json").stdout)
+    assert (told["app"], told["reason_code"], told["reason"], told["data_sources"]) == (None, None, None, ["sched"])
 
 
 def test_a_trace_that_is_none_is_refused_in_one_line():

@@ -18,7 +18,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.model.profile_shelf import Shelf
-    from perfreg_assets.reasons import Rejected
+    from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.traces.grid import Series
     from perfreg_assets.traces.overview import Overview
 
@@ -76,7 +76,7 @@ def _not_there(found: Overview, app: str) -> Rejected:
 
 def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
     """What is said of a trace, as JSON has it."""
-    health = found.health
+    health, lack = found.health, _lack(found)
     return {
         "trace": found.path.name,
         "trace_bytes": found.facts.file_bytes,
@@ -91,8 +91,8 @@ def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
         "app": found.app,
         "is_app_there": bool(health and health.app_processes),
         "is_complete": bool(health and health.is_complete),
-        "reason_code": health.reason.code if health and health.reason else None,
-        "reason": f"{health.detail}: {health.reason.sentence}" if health and health.reason else None,
+        "reason_code": lack.code if health and lack else None,
+        "reason": f"{health.detail}: {lack.sentence}" if health and lack else None,
         "data_sources": list(health.data_sources) if health else [],
         "load_sources": list(health.load_sources or ()) if health else [],
         "process_count": found.process_count,
@@ -101,6 +101,14 @@ def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
         ],
         "series": _all_series(found.series, settings, _unlooked(found)),
     }
+
+
+def _lack(found: Overview) -> Reason | None:
+    """Why the trace is not whole; None where it is, or where it lacks no more than an app to look for."""
+    from perfreg_assets.reasons import Reason
+
+    reason = found.health.reason if found.health else None
+    return None if found.app is None and reason is Reason.PACKAGE_MISSING else reason
 
 
 def _unlooked(found: Overview) -> str | None:
@@ -188,7 +196,7 @@ def _show(told: dict[str, Any], trace: Path, interval_s: float) -> None:
         if (why := next(filter(None, map(short, there)), None)) is not None:
             terminal.note(f"too short to be judged: {why} {FINER_GRID}")
     if not told["is_app_there"]:
-        if told["app"] is None:
+        if told["app"] is None and told["reason"] is None:
             terminal.note("no process looks like an app: perfreg inspect TRACE --app NAME looks for one of that name")
         return
     terminal.table(

@@ -23,6 +23,7 @@ from perfreg_assets.traces.series import series_of
 from perfreg_assets.traces.statements import statement
 
 _REALTIME = 1  # as BuiltinClock numbers it
+_NO_APP = "\0"  # no process is named so
 _CLOCK_UNSET = datetime(2008, 9, 23, tzinfo=UTC)  # before the first Android device: nobody had set the clock
 
 
@@ -53,7 +54,8 @@ class Overview:
     started_at: by the device's clock; None where the trace does not tell, or nobody had set it.
     recorded_ns: (start, end) of what series are made of, on the trace's clock.
     processes: likely apps first, each by CPU time.
-    health, series: for `app`; None and empty where no app was asked for.
+    health, series: for `app`; None and empty where no app was asked for. Where the likeliest one was and there is
+        none, what the trace holds and lacks for any.
     """
 
     path: Path
@@ -117,11 +119,12 @@ def _opened(
             app = next((one.name for one in processes if one.is_app_like), None)
         health, series = None, list[Series]()
         recorded = contents.recorded_ns
-        if app is not None:
+        if app is not None or with_series:
+            name = _NO_APP if app is None else app
             health = check_trace(
-                session, facts, app=app, exploration=None, time_limit_s=0.0, settings=settings, contents=contents
+                session, facts, app=name, exploration=None, time_limit_s=0.0, settings=settings, contents=contents
             )
-            if with_series and health.app_processes:
+            if app is not None and with_series and health.app_processes:
                 grid = Grid.covering(*recorded, settings.interval_s)
                 scope = Scope(session, contents, grid, app, profiles)
                 series = series_of(scope, health.losses)
