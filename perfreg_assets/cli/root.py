@@ -152,8 +152,11 @@ def _help(body: Callable[..., Any], example: str) -> str:
 
 def _told(error: Exception, settings: Settings | None) -> str | None:
     from perfreg_assets.cli.disk import disk_full
+    from perfreg_assets.collection.errors import CollectionError
 
-    return None if settings is None else disk_full(error, settings)
+    if settings is not None and (full := disk_full(error, settings)) is not None:
+        return full
+    return f"[{error.reason.code}] {error}" if isinstance(error, CollectionError) else None  # as those of a batch
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -242,6 +242,13 @@ def test_hours_minutes_and_seconds():
     assert [seconds_of(text) for text in ("6h", "90m", "30s", "1800", "1.5h")] == [21600, 5400, 30, 1800, 5400]
 
 
+def test_the_command_names_the_reason_code_of_one_that_fails(endurance):
+    arguments = ["collect", "--app", "com.rig.none", "--device", endurance.bench.device.serial, "--endurance", "13s"]
+    result = CliRunner().invoke(main, [*arguments, "--warehouse", str(endurance.settings.warehouse)])
+    assert result.exit_code == 1
+    assert "perfreg: [app_not_installed] com.rig.none on " in result.stderr
+
+
 def test_a_cable_that_is_pulled_for_a_while_loses_nothing(endurance):
     device = endurance.bench.device
 
