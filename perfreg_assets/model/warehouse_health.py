@@ -165,6 +165,8 @@ def _traces(warehouse: Warehouse, settings: Settings) -> Finding:
     if missing:
         detail = f"{len(missing)} of {len(kept)} are not in {settings.runs_dir}, such as {missing[0]}"
         advice = "verdicts stay; ingest the run folders again, or bring the folder back from a copy, to look into them"
+        if settings.exchange_note_file.exists():
+            advice = f"set PERFREG_EXCHANGE, where workers keep them; without one {advice}"
         return Finding("registered traces", NOTICE, detail, advice)
     return Finding("registered traces", OK, f"{len(kept)} in {settings.runs_dir}")
 

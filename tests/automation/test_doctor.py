@@ -315,6 +315,9 @@ def test_a_registered_trace_that_is_gone_is_told(settings):
         )
     row = examined(settings, fix=True)["registered traces"]
     assert (row["state"], row["detail"]) == ("notice", f"1 of 1 are not in {settings.runs_dir}, such as three")
+    assert "PERFREG_EXCHANGE" not in row["advice"]
+    settings.exchange_note_file.write_text("s3://traces\n", "utf-8")  # results of workers were taken in
+    assert examined(settings)["registered traces"]["advice"].startswith("set PERFREG_EXCHANGE, where workers keep them")
     (settings.runs_dir / "three").mkdir(parents=True)
     (settings.runs_dir / "three" / "trace").touch()
     assert examined(settings)["registered traces"]["state"] == "ok"
