@@ -312,6 +312,12 @@ def test_import_of_a_macrobenchmark_folder_takes_traces_and_metrics(tmp_path, re
         (name,) = reader.rows("SELECT metric FROM marts.measurements WHERE subject_kind = 'benchmark_run'")[0]
     assert "timeToInitialDisplayMs" in name
     assert re.search(r"timeToInitialDisplayMs +305 ms ", result.stdout)
+    assert "of no test" not in result.stderr
+    write_trace(folder / "Other_test_iter000.perfetto-trace", 0.4)
+    other = run("import", folder, *arguments(), warehouse=warehouse)
+    assert "1 trace, the first Other_test_iter000.perfetto-trace: of no test of the results beside, " in other.stderr
+    named = run("import", folder, *arguments(), "--scenario", "other", warehouse=warehouse)
+    assert "of no test" not in named.stderr
     metrics = tmp_path / "metrics"
     metrics.mkdir()
     shutil.copy(folder / "com.rig-benchmarkData.json", metrics)

@@ -77,6 +77,13 @@ def import_traces(
         )
     if found.results and not found.traces:
         terminal.note("there are metrics of tests and no traces: no run comes of them")
+    beside = {one.parent for one in found.results}
+    strange = [one.path.name for one in found.traces if one.scenario is None and one.path.parent in beside]
+    if strange and scenario is None:
+        terminal.note(
+            f"{how_many(len(strange), 'trace')}, the first {strange[0]}: of no test of the results beside, so without "
+            "a scenario and comparable with all that have none; --scenario names one"
+        )
     ids = _import(settings, found.traces, origin, scenario, out) if found.traces else set()
     has_results = bool(found.results) and _import_results(settings, found.results, origin)
     if not ids and not has_results:
