@@ -49,21 +49,15 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     from perfreg_assets.collection.errors import CollectionError
     from perfreg_assets.methods.jit import compilation_notice
     from perfreg_assets.methods.warmup import warm_up_reduction
-    from perfreg_assets.model import profile_shelf
-    from perfreg_assets.model.profile_shelf import Shelf
+    from perfreg_assets.model.profile_shelf import of_warehouse
     from perfreg_assets.model.recording_parts import PartReader
     from perfreg_assets.model.watching import TraceWatch, require_even
     from perfreg_assets.model.window_judging import window_ns
-    from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
     out = (out or default_out(settings)).absolute()
     note_place(settings, out)
-    shelf = Shelf()
-    if Warehouse.of(settings).published.exists():
-        with Warehouse.of(settings).reading_caught_up() as reader:
-            settings = settings_table.in_force(reader, settings)
-            shelf = profile_shelf.load(reader, settings)
+    settings, shelf = of_warehouse(settings)
     learned = _learned(settings, reference_name, config.app)
     require_even(learned.window_ns if learned is not None else window_ns(settings))
     watches: list[TraceWatch] = []

@@ -17,7 +17,6 @@ from perfreg_assets.readable import readable_quantity
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.traces.grid import Series
     from perfreg_assets.traces.overview import Overview
@@ -35,10 +34,11 @@ def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None
     there, and stores nothing. Exit status: 0 it was read, 1 it could not be, or holds no process of --app (what it
     holds is shown all the same)."""
     from perfreg_assets.collection.bare_traces import require_trace
+    from perfreg_assets.model.profile_shelf import of_warehouse
     from perfreg_assets.traces.overview import look_over
 
     require_trace(trace)
-    settings, shelf = _of_warehouse(settings)
+    settings, shelf = of_warehouse(settings)
     with terminal.progress("inspect") as show:
         show(f"reading {trace.name}")
         profiles = shelf.for_trace(trace, settings)
@@ -50,20 +50,6 @@ def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None
         _show(told, trace, settings.interval_s)
     if app is not None and not told["is_app_there"]:
         raise _not_there(found, app)
-
-
-def _of_warehouse(settings: Settings) -> tuple[Settings, Shelf]:
-    """What a run of the trace would be read by: settings and power profiles of the warehouse, where there is one."""
-    from perfreg_assets.model import profile_shelf
-    from perfreg_assets.warehouse import settings_table
-    from perfreg_assets.warehouse.connection import Warehouse
-
-    warehouse = Warehouse.of(settings)
-    if not warehouse.published.is_file():
-        return settings, profile_shelf.Shelf()
-    with warehouse.reading_caught_up() as reader:
-        settings = settings_table.in_force(reader, settings)
-        return settings, profile_shelf.load(reader, settings)
 
 
 def _not_there(found: Overview, app: str) -> Rejected:

@@ -29,8 +29,8 @@ def notify(settings: Settings, dry_run: bool) -> None:
         for one in found:
             terminal.say(build_message(one, reports_url=settings.reports_address)["text"])
         where = settings.shown("webhook_url") or NO_WEBHOOK
-        pending_told = "1 regression is" if len(found) == 1 else f"{how_many(len(found), 'regression')} are"
-        terminal.note(f"{pending_told} pending, nothing was posted; {where}")
+        verb = "is" if len(found) == 1 else "are"
+        terminal.note(f"{how_many(len(found), 'regression')} {verb} pending, nothing was posted; {where}")
         return
     with terminal.progress("notify") as show:
         show("posting")

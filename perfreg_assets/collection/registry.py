@@ -178,9 +178,8 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     again = {one for one, row in rows.items() if one in before and _is_read_again(row, before[one])}
     trace_table.forget(writer, again | trace_table.unread_by_engine(writer, accepted & before.keys()))
     unread_traces.ask_again(writer, accepted & before.keys())
-    taken_ids = [run.run_id for run in taken]
-    trace_table.note_gone(writer, taken_ids, is_gone=False)
-    trace_archive.note_whole(writer, taken_ids)
+    trace_table.note_gone(writer, [run.run_id for run in taken], is_gone=False)
+    trace_archive.note_whole(writer, [run.run_id for run in taken if run.run_id in before])
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
 

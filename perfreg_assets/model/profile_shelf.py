@@ -18,8 +18,8 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.chips import of_same_chip
 from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.traces.profile_choice import BUNDLED, SETTING, WAREHOUSE, Offered, Profiles
-from perfreg_assets.warehouse import power_profiles
-from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse import power_profiles, settings_table
+from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.runs import RunRow
 
 OF_THE_DEVICE = "device"
@@ -93,6 +93,16 @@ class Shelf:
         forced = told["forced"]
         added = [_heard(one, WAREHOUSE) for one in told["added"]]
         return cls(None if forced is None else _heard(forced, SETTING), {one.device: one for one in added})
+
+
+def of_warehouse(settings: Settings) -> tuple[Settings, Shelf]:
+    """What a run would be read by: the settings in force and the profiles of the warehouse, where there is one."""
+    warehouse = Warehouse.of(settings)
+    if not warehouse.published.exists():
+        return settings, Shelf()
+    with warehouse.reading_caught_up() as reader:
+        settings = settings_table.in_force(reader, settings)
+        return settings, load(reader, settings)
 
 
 def load(reader: Reader, settings: Settings) -> Shelf:

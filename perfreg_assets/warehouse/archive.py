@@ -66,6 +66,8 @@ def note_found_reduced(writer: Writer, found: Mapping[str, str]) -> None:
 
 def note_whole(writer: Writer, run_ids: Collection[str]) -> None:
     """Says of runs whose files were taken in anew that their traces are whole ones; what was reduced is no more."""
+    if not run_ids:
+        return
     of_runs = run_conditions.of(writer, run_ids)
     writer.execute(f"UPDATE core.traces SET reduced_sha256 = NULL WHERE reduced_sha256 IS NOT NULL AND {of_runs}")
     reductions.forget_in_place(writer, run_ids)
