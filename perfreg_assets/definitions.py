@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perfreg_assets import garbage
 from perfreg_assets.assembly import build_defs
 
 defs = build_defs()
+garbage.pass_over_what_is_loaded()

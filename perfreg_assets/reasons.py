@@ -76,7 +76,7 @@ class Reason(StrEnum):
     )
     NO_TRACE_FOUND = (
         "no_trace_found",
-        "There is no trace to import; give traces, folders that hold some, or a list on standard input as -.",
+        "There is no trace there; give traces, or folders that hold some.",
     )
     DEVICE_NOT_TOLD = (
         "device_not_told",

@@ -5,7 +5,9 @@ The other location, `perfreg_assets.definitions`, holds everything else and belo
 
 import dagster as dg
 
+from perfreg_assets import garbage
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.reading import arrivals, read_traces
 
 defs = dg.Definitions(jobs=[read_traces], sensors=[arrivals], resources={"project": Project()})
+garbage.pass_over_what_is_loaded()

@@ -94,7 +94,10 @@ def test_without_a_history_nothing_is_judged(tmp_path):
     origin = ("--app", "a", "--app-version", "1")
     result = run("import", DATA / "jmh_ojalgo.json.gz", *origin, warehouse=tmp_path / "p.duckdb")
     assert result.exit_code == 4
-    assert "28 not_enough_history" in result.stderr
+    assert result.stderr.endswith(
+        "28 not_enough_history\n"
+        "nothing could be judged; Only 0 comparable earlier results of other versions, 5 are needed.\n"
+    )
 
 
 def test_files_of_which_none_can_be_read_are_an_error(tmp_path):

@@ -21,6 +21,7 @@ FLOORS = (
         "detection",
         "figures",
         "file_stamps",
+        "garbage",
         "how_many",
         "moments",
         "named_files",

@@ -161,7 +161,16 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
     if any(row["is_anomalous"] for row in rows):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in rows):
+        if rows:
+            terminal.note(_why_none(rows))
         sys.exit(NOTHING_JUDGED)
+
+
+def _why_none(rows: list[dict[str, Any]]) -> str:
+    """What holds of most: of results that nothing is beside, how many earlier ones are needed."""
+    (why, _), *others = Counter(row["explanation"] for row in rows).most_common()
+    more = f" (and {how_many(len(others), 'other reason')})" if others else ""
+    return f"nothing could be judged; {why}{more}"
 
 
 def told_score(row: dict[str, Any], per: str = "s") -> str:

@@ -253,6 +253,7 @@ def energy_import(
     """Takes in a log of methods' entries and exits with the cores' times in state, and shows what each method took at
     most: all cores at the frequencies that they had, busy or not. Good for comparing versions, no estimate."""
     from perfreg_assets.collection.config import check_app_id
+    from perfreg_assets.model import offered_profiles
     from perfreg_assets.model.method_logs import estimated
     from perfreg_assets.model.profile_shelf import of_device
     from perfreg_assets.traces.power_profile import read_profile
@@ -280,7 +281,7 @@ def energy_import(
     found = taken_in(None) if is_new(settings) else None  # what is refused makes no warehouse
     with Warehouse.of(settings).writing() as writer:
         row, charges, profile = found or taken_in(writer)
-        power_profiles.keep(writer, [profile])
+        outdated = offered_profiles.keep(writer, settings_table.in_force(writer, settings), profile)
         method_logs.store(writer, row, charges)
     rows = [{**vars(one), "is_upper_bound": True} for one in charges]
     if form == "json":
@@ -291,6 +292,8 @@ def energy_import(
     for one in row.refused:
         terminal.note(f"left out: {one.reason}")
     terminal.note(f"{path.name} is kept as {row.method_log_id}; upper bounds: all cores are paid for, busy or not")
+    if outdated:  # a setting names the profile that came with it
+        terminal.note(_read_again(outdated))
 
 
 @group("profiles", example="perfreg profiles list")

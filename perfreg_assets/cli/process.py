@@ -8,24 +8,21 @@ run took, 2.4 went there.
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 import threading
 
+from perfreg_assets import garbage
 from perfreg_assets.cli import closed_streams, interruption, lean_imports, output
 from perfreg_assets.cli.root import main
 from perfreg_assets.own_scratch import remove_all
-
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Python's default is 700, or 2,000 from 3.14 on: right for small programs, not for 2,000 modules."""
 
 
 def run() -> None:
     """The process's only command, and its end."""
     _speak_utf8()
     closed_streams.open_again()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
+    garbage.look_rarely()
     lean_imports.let_libraries_do()
     interruption.allow()
     output.watch()

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from perfreg_assets.catalogue import Worse
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods import benchmark_statistics as statistics
 from perfreg_assets.methods.benchmark_statistics import Change
 from perfreg_assets.methods.inputs import Floats
@@ -188,7 +189,7 @@ def compare(a: Sequence[Entry], b: Sequence[Entry], *, change_minimum: float) ->
     excluded += [(one.key, "only on the second side") for one in b if one.key not in known]
     if not pairs:
         told = f"; {len(excluded)} left out, the first: {excluded[0][0]}: {excluded[0][1]}" if excluded else ""
-        raise Rejected(Reason.NOTHING_PAIRED, f"{len(a)} results beside {len(b)}{told}")
+        raise Rejected(Reason.NOTHING_PAIRED, f"{how_many(len(a), 'result')} beside {len(b)}{told}")
     tests = _tests(pairs, change_minimum)
     plausible = [one for one in tests if not one.is_implausible]
     areas, overall, over_tests = _means(tests, change_minimum)

@@ -21,6 +21,7 @@ from operator import itemgetter
 from typing import Literal
 
 from perfreg_assets.detection import Way
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.path_similarity import similarities
 from perfreg_assets.reasons import Reason
 
@@ -306,7 +307,13 @@ def _explanation(
     scenario = "" if new.scenario is None else f" (scenario {new.scenario})"
     paths = "" if similar is None else f", paths {similar:.2f} similar or more"
     first = f"{len(members)} of {candidate_count} earlier runs of {new.app} form the history{scenario}{paths}"
-    if len(members) < rules.minimum:
+    if len(members) == candidate_count < rules.minimum:
+        are = "is" if candidate_count == 1 else "are"
+        first = (
+            f"There {are} {how_many(candidate_count, 'earlier run')} of {new.app} to compare with{scenario}, "
+            f"a verdict needs {rules.minimum}"
+        )
+    elif len(members) < rules.minimum:
         first = (
             f"Only {len(members)} of {candidate_count} earlier runs of {new.app} can be compared with{scenario}, "
             f"a verdict needs {rules.minimum}"

@@ -49,6 +49,18 @@ def remove(writer: Writer, settings: Settings, profile: ProfileRow) -> list[str]
     return _changed(writer, settings, lambda: power_profiles.remove(writer, profile))
 
 
+def keep(writer: Writer, settings: Settings, profile: StoredProfile) -> list[str]:
+    """Keeps one that came with something else than a run, see `power_profiles.keep`: the setting may name it.
+
+    Args:
+        settings: those in force.
+
+    Returns:
+        ids of the runs whose traces are to be read again.
+    """
+    return _changed(writer, settings, lambda: power_profiles.keep(writer, [profile]))
+
+
 def outdate(writer: Writer, settings: Settings, run_ids: Sequence[str] | None = None) -> list[str]:
     """Notes of some runs (None: of all) whether they were read with what is offered now; the ids of those that are to
     be read again, and were not to be before. Of all, too, where the setting may name what one of them brought along.

@@ -20,6 +20,7 @@ from unittest import mock
 from cost import NOTHING, Cost, Meter, children_peak_bytes
 from made_up_runs import next_run, pretend_pages, settings_of
 
+from perfreg_assets import garbage
 from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.assets.project import Project
@@ -45,7 +46,8 @@ OMEGA = 1.234567  # nobody's: what is stored at it is removed again
 
 
 def measure_ingest(folder: Path, count: int) -> Stages:
-    """One run after the other in this process; the first is for imports, kernels and caches."""
+    """One run after the other in a process set up as that of a command; the first is for imports, kernels and caches."""
+    garbage.look_rarely()
     settings = settings_of(folder)
     defs = build_defs(resources={"project": Project.of(settings)})
     warm_up()

@@ -137,6 +137,9 @@ def test_too_few_members_are_explained_by_counts():
         "left out: 2 with another test configuration, 1 with an incomplete trace."
     )
     assert "no earlier run of com.rig.notes" in select_history(NEW, [], RULES).explanation
+    for count, told in ((1, "There is 1 earlier run"), (2, "There are 2 earlier runs")):
+        alike = select_history(NEW, [run(number) for number in range(count)], RULES)
+        assert alike.explanation == f"{told} of com.rig.notes to compare with, a verdict needs 5."
 
 
 def test_near_misses_are_bounded_latest_first_and_leave_out_runs_of_another_kind():

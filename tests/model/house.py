@@ -79,6 +79,12 @@ class House(Project):
         with self.warehouse.writing() as writer:
             offered_profiles.add(writer, settings_table.in_force(writer, self.settings), described)
 
+    def keep_profile(self, name: str, device: str) -> list[str]:
+        """As `perfreg energy-import --profile`."""
+        described = self._described(name, device, power_profiles.RUN_FOLDER)
+        with self.warehouse.writing() as writer:
+            return offered_profiles.keep(writer, settings_table.in_force(writer, self.settings), described)
+
     def _described(self, name: str, device: str, origin: str) -> power_profiles.StoredProfile:
         content = PROFILES[name]
         profile = parse_profile(content, name, nominal_voltage_v=self.settings.nominal_voltage_v)

@@ -150,7 +150,7 @@ def test_a_run_that_lacks_what_its_few_earlier_runs_have_is_named_alike_by_every
     )
     assert (whole["state"], axis["state"], version["state"]) == ("series_missing",) * 3
     assert whole["explanation"].startswith("Not judged, missing although the history has it: rss_app.")
-    assert "Of the rest nothing can be judged: Only 2 of 2 earlier runs" in whole["explanation"]
+    assert "Of the rest nothing can be judged: There are 2 earlier runs of " in whole["explanation"]
     (first,) = made.rows("SELECT state FROM marts.run_verdicts WHERE is_current AND run_id = 'made-001'")
     assert first["state"] == "not_enough_history"
 

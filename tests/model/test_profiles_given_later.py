@@ -94,6 +94,24 @@ def test_profiles_hold_as_if_they_had_been_there_from_the_beginning(tmp_path, gi
     assert house.rows(STATES) == as_given_at_once(tmp_path, given, *left.items(), **settings)
 
 
+def test_a_named_one_that_a_log_of_methods_brings_along_holds_as_if_it_had_been_there_from_the_beginning(
+    tmp_path, given
+):
+    """The setting named a file that nobody had given yet, and the runs were due no more when it came."""
+    house = House(tmp_path / "house")
+    house.change("power_profile", "high.xml")
+    house.register(given)
+    read(house)
+    assert set(house.keep_profile("high.xml", "oriole")) == {made.run_id for made in RUNS.values()}
+    read(house)
+    fresh = House(tmp_path / "fresh")
+    fresh.change("power_profile", "high.xml")
+    assert fresh.keep_profile("high.xml", "oriole") == []
+    fresh.register(given)
+    read(fresh)
+    assert house.rows(STATES) == fresh.rows(STATES)
+
+
 def test_one_that_is_added_while_traces_are_read_is_not_lost(tmp_path, given, monkeypatch):
     house = House(tmp_path / "house")
     house.register(given)
