@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from perfreg_assets import garbage
-from perfreg_assets.assembly import build_defs
+
+garbage.look_rarely()
+
+from perfreg_assets.assembly import build_defs  # noqa: E402  (while the libraries are loaded, too)
 
 defs = build_defs()
-garbage.pass_over_what_is_loaded()

@@ -1,6 +1,7 @@
 """How often Python looks for garbage in processes that hold some thousand modules.
 
-Each look at everything goes through all that was ever loaded, takes tenths of a second and finds nothing.
+Each look at everything goes through all that was ever loaded, takes three to five tenths of a second and finds nothing:
+of the 7 CPU seconds of a run in a process of its own it was .8. What is young is looked at all the same.
 """
 
 from __future__ import annotations
@@ -12,10 +13,5 @@ _OBJECTS_BETWEEN_LOOKS = 50_000
 
 
 def look_rarely() -> None:
-    """For the process of a command, which ends soon."""
+    """For a process of ours, first thing: most of a short one's time goes into loading libraries."""
     gc.set_threshold(_OBJECTS_BETWEEN_LOOKS, 20, 50)
-
-
-def pass_over_what_is_loaded() -> None:
-    """For a process that may stay for weeks: what is there now is never looked at again, what comes is as ever."""
-    gc.freeze()

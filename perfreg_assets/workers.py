@@ -3,11 +3,13 @@
 The other location, `perfreg_assets.definitions`, holds everything else and belongs on the warehouse's machine.
 """
 
-import dagster as dg
-
 from perfreg_assets import garbage
-from perfreg_assets.assets.project import Project
-from perfreg_assets.automation.reading import arrivals, read_traces
+
+garbage.look_rarely()
+
+import dagster as dg  # noqa: E402  (while the libraries are loaded, too)
+
+from perfreg_assets.assets.project import Project  # noqa: E402
+from perfreg_assets.automation.reading import arrivals, read_traces  # noqa: E402
 
 defs = dg.Definitions(jobs=[read_traces], sensors=[arrivals], resources={"project": Project()})
-garbage.pass_over_what_is_loaded()

@@ -251,3 +251,11 @@ def test_an_interpreter_that_is_told_to_read_names_otherwise_is_started_once_mor
         capture_output=True, timeout=60, check=False, env={**os.environ, "LC_ALL": "C"},
     )  # fmt: skip
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize("module", ["perfreg_assets.definitions", "perfreg_assets.workers"])
+def test_processes_that_load_what_dagster_loads_look_for_garbage_as_rarely_as_commands(module):
+    """Half a second or more of each run of Dagster's went there."""
+    program = f"import gc, {module}; print(*gc.get_threshold())"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert told.stdout.split() == ["50000", "20", "50"]

@@ -46,7 +46,7 @@ OMEGA = 1.234567  # nobody's: what is stored at it is removed again
 
 
 def measure_ingest(folder: Path, count: int) -> Stages:
-    """One run after the other in a process set up as that of a command; the first is for imports, kernels and caches."""
+    """One run after the other in a process set up as a command; the first is for imports, kernels and caches."""
     garbage.look_rarely()
     settings = settings_of(folder)
     defs = build_defs(resources={"project": Project.of(settings)})
