@@ -30,7 +30,7 @@ import sample_warehouse
 def filled(tmp_path_factory):
     """A project of which every version was judged and has its pages, and what Dagster keeps of it."""
     folder = tmp_path_factory.mktemp("told")
-    sample_warehouse.build(folder / "perfreg.duckdb", runs=32)
+    sample_warehouse.build(folder / "perfreg.duckdb", runs=20)
     (folder / "dagster").mkdir()
     project = Project.of(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=10))
     with dg.DagsterInstance.local_temp(str(folder / "dagster")) as instance:

@@ -18,6 +18,14 @@ from perfreg_assets.warehouse.connection import Warehouse
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _quick_java():
+    """What Java compiles here runs for a moment: its thorough compiler would take longer than it saves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        yield
+
+
 @pytest.fixture
 def settings(tmp_path):
     return Settings(warehouse=tmp_path / "perfreg.duckdb")

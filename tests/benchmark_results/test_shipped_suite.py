@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -84,25 +85,45 @@ def test_simulations_go_where_the_equations_do():
 
 
 # ---- it runs -------------------------------------------------------------------------------------
+def one_line_per_test(folder):
+    """A copy of the suite in which each test is there once: its other lines are the same code with other parameters."""
+    copied, met = shipped.copy_to(folder), set()
+    kept = []
+    for line in copied.read_text("utf-8").splitlines():
+        name = re.search(r'<benchmark name="(\w+)"', line)
+        if name is None or name[1] not in met:
+            kept.append(line)
+        met |= {name[1]} if name else set()
+    copied.write_text("\n".join(kept), "utf-8")
+    return copied
+
+
 @needs_java
-def test_the_whole_suite_runs_twice_in_a_short_form_and_is_compared(tmp_path):
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["a line", "whole"])
+def test_every_test_of_the_suite_runs_twice_in_a_short_form_and_is_compared(tmp_path, monkeypatch, is_whole):
+    """A launch per line and variant."""
+    if not is_whole:
+        monkeypatch.setattr(shipped, "SUITE", one_line_per_test(tmp_path / "suite"))
+    benchmarks = read_suite(shipped.SUITE).benchmarks
+    assert {one.name for one in benchmarks} == names()
+    assert (len(benchmarks) == len(GOLDEN)) is is_whole
     path = tmp_path / "p.duckdb"
     options = [part for name, value in SHORT.items() for part in ("--option", f"{name}={value}")]
     own = ["--app", "a", "--app-version", "1", "--warehouse", str(path)]
-    arms = ["--variant", "a", "--variant", "b:java_options=-XX:TieredStopAtLevel=1"]
+    arms = ["--variant", "a", "--variant", "b:java_options=-XX:+UseSerialGC"]
     run = CliRunner().invoke(main, ["bench", "run", *own, *options, *arms, "--format", "json"])
     assert run.exit_code == 4, run.output  # checks were on: nothing is judged
     rows = json.loads(run.stdout)
-    assert Counter(row["state"] for row in rows) == {"inadequate": 2 * len(GOLDEN)}, run.stderr
+    assert Counter(row["state"] for row in rows) == {"inadequate": 2 * len(benchmarks)}, run.stderr
     assert all("validating" in row["warnings"] for row in rows)
     compared = ["bench", "compare", "a", "b", *own, "--format", "json"]
     nothing = CliRunner().invoke(main, compared)
     assert nothing.exit_code == 1
     assert "nothing can be compared" in nothing.stderr
     told = json.loads(CliRunner().invoke(main, [*compared, "--include-inadequate"]).stdout)
-    lines = Counter(one.area for one in read_suite(shipped.SUITE).benchmarks)
+    lines = Counter(one.area for one in benchmarks)
     assert {one["area"]: one["pairs"] for one in told["areas"]} == lines
-    assert told["over_tests"]["pairs"] == len(GOLDEN)
+    assert told["over_tests"]["pairs"] == len(benchmarks)
     logs = [math.log(one["ratio"]) for one in told["areas"]]
     assert told["overall"]["ratio"] == pytest.approx(math.exp(sum(logs) / len(logs)))
 
