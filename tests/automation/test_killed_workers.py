@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
 import time
@@ -42,15 +43,28 @@ class Workspace:
         return None
 
 
-@pytest.fixture
-def settings(tmp_path, monkeypatch):
-    monkeypatch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
-    made = Settings(warehouse=tmp_path / "perfreg.duckdb", run_places=(str(demo_runs_dir()),))
-    prepare_home(made)
-    folder = str(demo_runs_dir() / "notes-000")
-    (taken,) = take_in([folder], made, Warehouse.of(made), logging.getLogger(), from_inbox=False)
+def settings_in(folder):
+    return Settings(warehouse=folder / "perfreg.duckdb", run_places=(str(demo_runs_dir()),))
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory):
+    """A folder with a warehouse of one registered run and a home, to be copied."""
+    folder = tmp_path_factory.mktemp("installation")
+    made = settings_in(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
+        prepare_home(made)
+    run = str(demo_runs_dir() / "notes-000")
+    (taken,) = take_in([run], made, Warehouse.of(made), logging.getLogger(), from_inbox=False)
     assert taken.rejected is None
-    return made
+    return folder
+
+
+@pytest.fixture
+def settings(installation, tmp_path):
+    shutil.copytree(installation, tmp_path, dirs_exist_ok=True)
+    return settings_in(tmp_path)
 
 
 def tick(instance, settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 from datetime import UTC, datetime
@@ -55,11 +56,17 @@ def webhook():
     server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    sample_warehouse.build(folder / "perfreg.duckdb", runs=24, samples=40)
+    return folder
+
+
 @pytest.fixture
-def filled(tmp_path):
-    path = tmp_path / "perfreg.duckdb"
-    sample_warehouse.build(path, runs=24, samples=40)
-    return Settings(warehouse=path)
+def filled(sample, tmp_path):
+    shutil.copytree(sample, tmp_path, dirs_exist_ok=True)
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
 
 
 def tick(settings):

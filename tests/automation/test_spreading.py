@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation import committing, spreading
+from perfreg_assets.automation import committing, reading, spreading
 from perfreg_assets.automation.asking import Asked
 from perfreg_assets.automation.reading import digest_of, spread
 from perfreg_assets.automation.spreading import Task
@@ -124,6 +124,13 @@ def two(tmp_path, read_once, monkeypatch):
     return Two(tmp_path, str(tmp_path / "exchange"))
 
 
+@pytest.fixture
+def placed(place, tmp_path, read_once, monkeypatch):
+    """As `two`, through a folder and through an object store."""
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    return Two(tmp_path, place)
+
+
 def sample(tmp_path, name="notes-000", *, as_folder=None, **changes):
     """A bundled run folder, copied; `changes` to its run.json."""
     folder = tmp_path / "given" / (as_folder or name)
@@ -133,32 +140,39 @@ def sample(tmp_path, name="notes-000", *, as_folder=None, **changes):
     return folder
 
 
-def test_the_warehouse_is_that_of_a_local_ingest(place, tmp_path):
-    """Whole runs, one with screenshots, one whose trace is cut short, and one that is no run."""
-    folders = [sample(tmp_path, name) for name in RUNS]
+@pytest.fixture(scope="module")
+def at_home(tmp_path_factory):
+    """Folders: whole runs, one with screenshots, one whose trace is cut short, and one that is no run; and the rows
+    that a local ingest of them gives."""
+    folder = tmp_path_factory.mktemp("home")
+    folders = [sample(folder, name) for name in RUNS]
     (folders[0] / "screens").mkdir()
     (folders[0] / "screens" / "0003.png").write_bytes(b"a picture")
-    cut = sample(tmp_path, "notes-003", trace_sha256=None, trace_bytes=None)
+    cut = sample(folder, "notes-003", trace_sha256=None, trace_bytes=None)
     trace = cut / "trace.perfetto-trace.gz"
     trace.write_bytes(trace.read_bytes()[:-1000])
-    broken = sample(tmp_path, "notes-004")
+    broken = sample(folder, "notes-004")
     (broken / "run.json").write_text("{")
 
-    local = Settings(warehouse=tmp_path / "local" / "perfreg.duckdb")
-    at_home = Warehouse(local.warehouse, lock_timeout_s=5)
-    registry.register([*folders, cut, broken], local, at_home, to_key)
-    with at_home.reading() as reader:
+    local = Settings(warehouse=folder / "local" / "perfreg.duckdb")
+    warehouse = Warehouse(local.warehouse, lock_timeout_s=5)
+    registry.register([*folders, cut, broken], local, warehouse, to_key)
+    with warehouse.reading() as reader:
         keys = [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs WHERE NOT is_quarantined")]
-    inspecting.inspect_due(at_home, local, keys, Stopwatch())
+    inspecting.inspect_due(warehouse, local, keys, Stopwatch())
+    return [*folders, cut, broken], rows(warehouse)
 
+
+def test_the_warehouse_is_that_of_a_local_ingest(place, tmp_path, at_home):
+    folders, expected = at_home
     two = Two(tmp_path, place)
-    two.arrive(*folders, cut, broken)
-    assert len(two.read()) == len(folders) + 2
+    two.arrive(*folders)
+    assert len(two.read()) == len(folders)
     assert two.read() == {}, "what has a result is not read again"
     done = two.commit()
     assert sorted(done.runs) == sorted(RUNS)
     assert {folder for folder, _ in done.quarantined} == {"inbox/notes-003", "inbox/notes-004"}
-    assert rows(two.warehouse) == rows(at_home)
+    assert rows(two.warehouse) == expected
     assert two.below("inbox") == two.below("results") == []
     kept = two.below("runs")
     assert sum(name.endswith("/run.json") for name in kept) == len(RUNS)
@@ -253,6 +267,38 @@ def test_results_that_the_writer_fails_on_are_asked_for_again_after_pauses_that_
     assert asked == [0, 5, 20, 61, 66], "what is new waits for nobody"
 
 
+def test_the_jobs_do_what_their_sensors_ask_for(two, monkeypatch):
+    """As Dagster has it, in this process; with its daemon, and with what dies: test_rehearsal.py."""
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    monkeypatch.setenv("PERFREG_EXCHANGE", two.writer.exchange)
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "0")
+    monkeypatch.setenv("PERFREG_WORKERS", "2")
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def tick(sensor, settings, job):
+            """How many runs a sensor asks for, which are done."""
+            resources = {"project": Project.of(settings)}
+            context = dg.build_sensor_context(instance=instance, sensor_name=sensor.name, resources=resources)
+            requests = sensor(context).run_requests or []
+            for one in requests:
+                done = job.execute_in_process(
+                    run_config=one.run_config,
+                    tags={**one.tags, "dagster/sensor_name": sensor.name},
+                    instance=instance,
+                    resources=resources,
+                )
+                assert done.success
+            return len(requests)
+
+        assert tick(reading.arrivals, two.worker, reading.read_traces) == 2, "shared by the workers that are free"
+        assert sorted(handover.pending(two.objects)) == [f"inbox/{run}" for run in RUNS]
+        assert tick(reading.arrivals, two.worker, reading.read_traces) == 0
+        assert tick(committing.results, two.writer, committing.commit_results) == 1
+    assert len(rows(two.warehouse)["traces"]) == len(RUNS)
+    assert two.below("inbox") == two.below("results") == []
+    assert not two.worker.warehouse.parent.exists()
+
+
 def test_a_worker_that_dies_before_it_hands_over_leaves_a_folder_that_waits(two):
     two.arrive(demo_runs_dir() / RUNS[0])
     with pytest.MonkeyPatch.context() as patch:
@@ -271,38 +317,38 @@ def spoil(two, change):
     two.objects.write(name, json.dumps(change(json.loads(two.objects.read(name)))).encode())
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda found: {**found, "code_version": "0.0.0+abc"}, Reason.RESULT_OUTDATED),
-        (lambda found: {**found, "parameters_hash": "abc"}, Reason.RESULT_OUTDATED),
-        (lambda found: {**found, "format": 2}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "folder": "inbox/another"}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "run": None}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "trace": {**found["trace"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "seconds": {"engine": "long"}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "run": {**found["run"], "trace_file": "../../x"}}, Reason.RESULT_UNREADABLE),
-        (lambda _: [], Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "series_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "threads_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "threads_file": found["series_file"]}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "threads_file": None}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "threads": {**found["threads"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "threads": {**found["threads"], "start_ns": 1}}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "slices_file": found["threads_file"]}, Reason.RESULT_UNREADABLE),
-        (lambda found: {**found, "slices": {**found["slices"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
-    ],
-)
-def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two, change, reason):
+DO_NOT_HOLD = [
+    (lambda found: {**found, "code_version": "0.0.0+abc"}, Reason.RESULT_OUTDATED),
+    (lambda found: {**found, "parameters_hash": "abc"}, Reason.RESULT_OUTDATED),
+    (lambda found: {**found, "format": 2}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "folder": "inbox/another"}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "run": None}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "trace": {**found["trace"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "seconds": {"engine": "long"}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "run": {**found["run"], "trace_file": "../../x"}}, Reason.RESULT_UNREADABLE),
+    (lambda _: [], Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "series_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "threads_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "threads_file": found["series_file"]}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "threads_file": None}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "threads": {**found["threads"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "threads": {**found["threads"], "start_ns": 1}}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "slices_file": found["threads_file"]}, Reason.RESULT_UNREADABLE),
+    (lambda found: {**found, "slices": {**found["slices"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
+]
+
+
+def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two):
     two.arrive(demo_runs_dir() / RUNS[0])
-    two.read()
-    spoil(two, change)
-    done = two.commit()
-    assert done.runs == []
-    ((folder, sentence),) = done.refused
-    assert folder == "inbox/notes-000"
-    assert reason.sentence in sentence
-    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+    for number, (change, reason) in enumerate(DO_NOT_HOLD):
+        two.read()
+        spoil(two, change)
+        done = two.commit()
+        assert done.runs == [], number
+        ((folder, sentence),) = done.refused
+        assert folder == "inbox/notes-000", number
+        assert reason.sentence in sentence, number
+        assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"], number
     two.read()
     assert two.commit().runs == ["notes-000"]
 
@@ -497,9 +543,9 @@ def test_what_arrives_in_a_folder_after_it_was_read_is_not_deleted(two):
 
 
 @pytest.mark.parametrize("again", ["all of it", "run.json"])
-def test_a_folder_that_is_mended_while_its_refusal_waits_loses_nothing(place, tmp_path, again):
+def test_a_folder_that_is_mended_while_its_refusal_waits_loses_nothing(placed, tmp_path, again):
     """The trace was deleted with the refusal that it was read for: it had the same content as the mended one's."""
-    two = Two(tmp_path, place)
+    two = placed
     folder = sample(tmp_path)
     mended = (folder / "run.json").read_bytes()
     (folder / "run.json").write_text(json.dumps({**json.loads(mended), "app": 5}))
@@ -522,8 +568,8 @@ def test_a_folder_that_is_mended_while_its_refusal_waits_loses_nothing(place, tm
     assert two.below("inbox") == two.below("results") == []
 
 
-def test_a_trace_that_is_put_there_once_more_is_not_deleted_with_what_was_read(place, tmp_path):
-    two = Two(tmp_path, place)
+def test_a_trace_that_is_put_there_once_more_is_not_deleted_with_what_was_read(placed, tmp_path):
+    two = placed
     folder = sample(tmp_path, app=5)
     two.arrive(folder)
     two.read()
@@ -535,8 +581,8 @@ def test_a_trace_that_is_put_there_once_more_is_not_deleted_with_what_was_read(p
 
 
 @pytest.mark.parametrize("first", ["run.json", "trace"])
-def test_a_folder_that_was_refused_half_arrived_is_a_run_once_the_rest_is_there(place, tmp_path, first):
-    two = Two(tmp_path, place)
+def test_a_folder_that_was_refused_half_arrived_is_a_run_once_the_rest_is_there(placed, tmp_path, first):
+    two = placed
     folder = sample(tmp_path)
     files = sorted(folder.iterdir(), key=lambda path: (path.name == "run.json") is not (first == "run.json"))
     for number, path in enumerate(files):
@@ -876,7 +922,7 @@ def test_without_an_exchange_it_is_said_so(tmp_path):
     assert caught.value.reason is Reason.EXCHANGE_UNSET
 
 
-@given(st.lists(st.text(max_size=8), unique=True), st.integers(1, 5))
+@given(st.lists(st.text("ab/._é", max_size=8), unique=True), st.integers(1, 5))
 def test_shares_are_a_partition(folders, count):
     parts = [spreading.share(folders, number, count) for number in range(1, count + 1)]
     assert sorted(chain.from_iterable(parts)) == sorted(folders)
