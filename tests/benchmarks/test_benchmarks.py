@@ -109,6 +109,7 @@ def test_a_meter_counts_a_child_whose_parent_was_killed(bench, tmp_path):
 
 def test_a_made_up_warehouse_is_built_once_and_nothing_in_it_is_due(bench, tmp_path, monkeypatch, capsys):
     made_up_runs = bench("made_up_runs")
+    monkeypatch.setattr(made_up_runs, "APP_COUNT", 4)  # each costs the same, whatever it has runs
     settings = made_up_runs.built(tmp_path / "60", 60)  # (fails by itself where something is due)
     before = settings.warehouse.stat().st_mtime_ns
     assert made_up_runs.built(tmp_path / "60", 60) == settings
