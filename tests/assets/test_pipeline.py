@@ -18,9 +18,12 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports import wording
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import verdicts as verdict_table
+from tests.another_trace import another_trace
+from tests.assets.conftest import Site
 
 BAD_TRACES = Path(__file__).parents[1] / "data" / "bad-traces"
 JUDGED = {"anomalous", "normal", "improved"}
@@ -184,16 +187,37 @@ def test_metadata_names_the_history_and_what_was_explored(recorded):
 
 
 # ---- what is not computed twice ------------------------------------------------------------------
-def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(make_site, tmp_path):
-    site = make_site()
-    first = tmp_path / "first"
-    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-020"):
-        shutil.copytree(demo_runs_dir() / name, first / name)
-    site.ingest(first)
+@pytest.fixture(scope="module")
+def few_in(tmp_path_factory, make_site):
+    """A project with six runs of a version that say what went wrong, one that does not, and a run of the next one."""
+    site, inbox = make_site(), tmp_path_factory.mktemp("few")
+    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-015", "notes-019", "notes-021"):
+        shutil.copytree(demo_runs_dir() / name, inbox / name)
+    unknown = json.loads((inbox / "notes-019" / "run.json").read_text())
+    del unknown["functional_problems"], unknown["trace_bytes"], unknown["trace_sha256"]
+    (inbox / "unknown").mkdir()
+    (inbox / "unknown" / "run.json").write_text(json.dumps({**unknown, "run_id": "unknown"}))
+    another_trace(inbox / "notes-019" / unknown["trace"], inbox / "unknown" / unknown["trace"], "unknown")
+    done, _ = site.ingest(inbox)
+    assert done is not None
+    assert done.failures == []
+    return site
+
+
+@pytest.fixture
+def few(few_in, tmp_path):
+    """One to change."""
+    folder = shutil.copytree(few_in.settings.warehouse.parent, tmp_path / "few")
+    return Site(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=30))
+
+
+def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(few):
+    site = few
     checked = {
         row["run_id"]: row["engine_seconds"] for row in site.rows("SELECT run_id, engine_seconds FROM marts.runs")
     }
     averaged = {row["barycenter_id"] for row in site.rows("SELECT barycenter_id FROM marts.barycenters")}
+    assert averaged
     done, _ = site.ingest(demo_runs_dir() / "notes-026")
     assert done is not None
     assert done.failures == []
@@ -210,11 +234,8 @@ def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(ma
     }
 
 
-def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else(make_site, tmp_path, monkeypatch):
-    site = make_site()
-    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-015", "notes-019", "notes-021"):
-        shutil.copytree(demo_runs_dir() / name, tmp_path / "in" / name)
-    site.ingest(tmp_path / "in")
+def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else(few, monkeypatch):
+    site = few
     traces = site.rows("SELECT run_id, engine_seconds FROM marts.runs ORDER BY run_id")
     before = site.rows("SELECT run_id, series, detector, k, parameters_hash FROM marts.distances ORDER BY ALL")
     history = site.rows(
@@ -222,7 +243,7 @@ def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else
     )
     assert len(history) == 6
     monkeypatch.setenv("PERFREG_HISTORY_SIZE", "5")
-    done, _ = site.ingest(tmp_path / "in")
+    done, _ = site.ingest(*(demo_runs_dir() / name for name in ("notes-000", "notes-021")))  # both versions
     assert done is not None
     assert done.failures == []
     assert site.rows("SELECT run_id, engine_seconds FROM marts.runs ORDER BY run_id") == traces
@@ -235,15 +256,7 @@ def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else
     assert len([row for row in after if row["k"] == 5]) == len(before)
     current = site.rows("SELECT run_id, series, k FROM marts.verdicts WHERE is_current")
     assert {row["k"] for row in current} == {5}
-    assert len(current) == len({(row["run_id"], row["series"]) for row in current}) == 7 * 4
-
-
-def test_the_same_folder_given_twice_is_one_run(make_site):
-    site = make_site()
-    site.ingest(demo_runs_dir() / "notes-000")
-    before = site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs")
-    site.ingest(demo_runs_dir() / "notes-000")
-    assert site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs") == before
+    assert len(current) == len({(row["run_id"], row["series"]) for row in current}) == 8 * 4
 
 
 def test_an_omega_backfill_keeps_old_verdicts_and_measures_nothing(recorded):
@@ -340,9 +353,10 @@ def test_a_run_that_named_the_wrong_app_is_corrected_by_giving_it_again(make_sit
     assert told[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
 
 
-def test_a_judged_run_is_corrected_once_it_is_excluded(make_site, run_folder):
+def test_a_judged_run_is_corrected_once_it_is_excluded_and_its_version_is_no_partition_any_more(make_site, run_folder):
+    """It stayed a partition of which its last materialisation said "runs: 1"; its history is kept."""
     site = make_site()
-    folder = run_folder("notes-000", version_name="1.5.0")
+    folder, mistaken = run_folder("notes-000", version_name="1.5.0"), "com.rig.notes@1.5.0"
     site.ingest(folder)
     document = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
@@ -366,14 +380,6 @@ def test_a_judged_run_is_corrected_once_it_is_excluded(make_site, run_folder):
     assert site.rows("SELECT version_name, state FROM marts.run_verdicts WHERE is_current") == [
         {"version_name": "1.6.0", "state": "not_enough_history"}
     ]
-
-
-def test_a_version_whose_only_run_is_of_another_one_now_is_no_partition_and_its_history_is_kept(make_site, run_folder):
-    """It stayed a partition of which its last materialisation said "runs: 1"."""
-    site = make_site()
-    folder, mistaken = run_folder("notes-000", version_name="1.5.0"), "com.rig.notes@1.5.0"
-    site.ingest(folder)
-    correct_version(site, folder, "1.6.0")
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == ["com.rig.notes@1.6.0"]
         assert told_runs(instance, mistaken) == [1, 0]
@@ -384,7 +390,7 @@ def test_a_version_whose_only_run_is_of_another_one_now_is_no_partition_and_its_
     with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == [mistaken]
         assert told_runs(instance, mistaken) == [1, 0, 1]
-        assert told_runs(instance, "com.rig.notes@1.6.0") == [1, 0]
+        assert told_runs(instance, "com.rig.notes@1.6.0") == [0, 1, 0], "0 while it was refused"
 
 
 def test_a_version_of_which_a_refused_folder_is_left_stays_and_says_that_it_has_no_run(make_site, run_folder):
@@ -439,18 +445,9 @@ def told_runs(instance, key, asset="runs"):
     return [record.asset_materialization.metadata["runs"].value for record in records]
 
 
-def test_an_excluded_run_keeps_its_id_from_another_trace(make_site, run_folder):
-    site = make_site()
-    site.ingest(demo_runs_dir() / "notes-020")
-    with site.warehouse.writing() as writer:
-        run_table.exclude(writer, "notes-020", "the device was charging")
-    site.ingest(run_folder("notes-020", source="notes-021"))
-    rows = site.rows("SELECT run_id, reason_code FROM marts.runs ORDER BY state")
-    assert rows[0] == {"run_id": "notes-020", "reason_code": None}
-    assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
-
-
-def test_a_trace_that_an_engine_could_not_read_is_read_when_its_folder_is_given_again(make_site, monkeypatch):
+def test_a_trace_that_an_engine_could_not_read_is_read_when_its_folder_is_given_again_and_one_that_was_read_is_not(
+    make_site, monkeypatch
+):
     """With more slices, time or memory, as its reason advises; it stayed unread, as the file is the same."""
     site = make_site()
     monkeypatch.setenv("PERFREG_SCHED_SLICES_MAX", "1000")
@@ -462,18 +459,29 @@ def test_a_trace_that_an_engine_could_not_read_is_read_when_its_folder_is_given_
     site.ingest(demo_runs_dir() / "notes-020")
     (after,) = site.rows(told)
     assert (after["state"], after["reason_code"]) == ("complete", None)
+    rows = site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs")
     site.ingest(demo_runs_dir() / "notes-020")
     assert site.rows(told) == [after]  # and not once more
+    assert site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs") == rows  # it is one run
 
 
-def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(make_site, run_folder):
+def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays_even_an_excluded_one(
+    make_site, run_folder, tmp_path
+):
     site = make_site()
     site.ingest(demo_runs_dir() / "notes-020")
     impostor = run_folder("notes-020", source="notes-021")
     site.ingest(impostor)
     rows = site.rows("SELECT run_id, state, reason_code FROM marts.runs ORDER BY state")
     assert rows[0] == {"run_id": "notes-020", "state": "complete", "reason_code": None}
-    assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
+    assert [row["reason_code"] for row in rows[1:]] == [Reason.RUN_ID_CONFLICT.code]
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, "notes-020", "the device was charging")
+    impostor.rename(tmp_path / "first")
+    site.ingest(run_folder("notes-020", source="notes-026"))
+    rows = site.rows("SELECT run_id, reason_code FROM marts.runs ORDER BY state")
+    assert rows[0] == {"run_id": "notes-020", "reason_code": None}
+    assert [row["reason_code"] for row in rows[1:]] == [Reason.RUN_ID_CONFLICT.code] * 2
 
 
 NAUGHTY = [
@@ -500,20 +508,14 @@ def test_naughty_version_names_go_through_unchanged(make_site, run_folder):
         assert "<script>alert(1)</script>" not in page
 
 
-def test_unknown_functional_problems_keep_a_run_out_of_histories(make_site, tmp_path):
-    site = make_site()
-    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-026"):
-        shutil.copytree(demo_runs_dir() / name, tmp_path / "in" / name)
-    unknown = tmp_path / "in" / "notes-019" / "run.json"
-    document = json.loads(unknown.read_text())
-    del document["functional_problems"]
-    unknown.write_text(json.dumps(document))
-    site.ingest(tmp_path / "in")
-    (row,) = site.rows(
-        "SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-026'"
+def test_unknown_functional_problems_keep_a_run_out_of_histories(few_in):
+    (row,) = few_in.rows(
+        "SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-021'"
     )
-    assert (row["state"], row["history_size"]) == ("not_enough_history", 4)
+    assert (row["state"], row["history_size"]) == ("ready", 6)
     assert json.loads(row["excluded_counts"])["functional_problems_unknown"] == 1
+    members = few_in.rows("SELECT history_run_id FROM marts.history_sets WHERE run_id = 'notes-021'")
+    assert "unknown" not in {row["history_run_id"] for row in members}
 
 
 def test_the_given_folder_may_be_changed_and_deleted_afterwards(make_site, run_folder):
