@@ -67,7 +67,6 @@ def upload(files, url, folder):
         files.put_file(str(path), f"{url}/inbox/{folder.name}/{path.relative_to(folder).as_posix()}")
 
 
-@pytest.mark.nightly
 @pytest.mark.skipif(BINARIES is None, reason="needs PostgreSQL (apt install postgresql)")
 @pytest.mark.timeout(2400)  # two to three minutes on two idle cores
 def test_runs_end_in_the_same_verdicts_whatever_dies_on_the_way(local, bucket, tmp_path):
