@@ -1,16 +1,36 @@
 """The AB-join against stumpy, and the kernels against the libraries as `perfreg doctor` runs it.
 
-The one module that loads stumpy: compiling it costs up to a minute in each process.
+The one module that loads stumpy. Compiling it costs up to a minute, so by day its sources compute as plain Python, and
+at night also what numba makes of them, as `perfreg doctor` has it.
 """
 
 from __future__ import annotations
 
+import sys
+
+import numba
 import numpy as np
 import pytest
 
-from perfreg_assets.methods import self_check
+from perfreg_assets.methods import jit, self_check
 from perfreg_assets.methods.discords import thesis_discords
 from perfreg_assets.methods.matrix_profile import ab_join
+
+
+@pytest.fixture(autouse=True, scope="module", params=["plain", pytest.param("compiled", marks=pytest.mark.nightly)])
+def stumpy(request):
+    def forget():
+        jit.load_stumpy.cache_clear()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "stumpy"]:
+            del sys.modules[name]
+
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", request.param == "plain")  # read by what decorates a function
+        loaded = jit.load_stumpy()
+    assert hasattr(loaded.core._mass, "py_func") is (request.param == "compiled")
+    yield
+    forget()
 
 
 def both(target, reference, window, normalize):
