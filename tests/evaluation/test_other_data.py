@@ -5,7 +5,7 @@ import pytest
 from perfreg_assets.evaluation.evaluate import evaluate
 
 
-@pytest.mark.parametrize(("noise", "reached"), [(1.0, 0.88), (2.0, 0.75)])
+@pytest.mark.parametrize(("noise", "reached"), [pytest.param(1.0, 0.88, marks=pytest.mark.nightly), (2.0, 0.75)])
 def test_default_keeps_its_level_and_beats_the_thesis_rule_on_data_of_another_generator(
     write, other_generator, noise, reached
 ):

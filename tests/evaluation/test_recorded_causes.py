@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+from perfreg_assets.evaluation import causes, recorded_causes
 from perfreg_assets.evaluation.recorded_causes import (
     Named,
     Result,
@@ -77,8 +79,13 @@ def test_windows_are_those_of_alarms_of_whose_causes_people_ask(sessions, monkey
     assert (everything["cases"], everything["with_windows"], everything["top_1_app"]) == (1, 1, 1.0)
 
 
-def test_the_command_prints_it_beside_what_others_print(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("perfreg_assets.evaluation.causes.KINDS", ())
+def test_the_command_prints_it_beside_what_others_print(folder, sessions, tmp_path, monkeypatch):
+    few = partial(
+        causes.evaluate_causes, cases=2, kinds=causes.KINDS[:2]
+    )  # of call logs: tests/evaluation/test_causes.py
+    monkeypatch.setattr(causes, "evaluate_causes", few)
+    read = {folder: sessions}  # their traces are read once for all tests here
+    monkeypatch.setattr(recorded_causes, "read_sessions", lambda given, settings, progress=None: read[given])
     out = tmp_path / "result.json"
     arguments = ["evaluate", str(folder), "--protocol", "causes", "--repeats", "1", "--history", "6", "--out", str(out)]
     result = CliRunner().invoke(main, arguments)
@@ -87,6 +94,7 @@ def test_the_command_prints_it_beside_what_others_print(folder, tmp_path, monkey
     assert "11 are among the first 30, which is 37 %" in result.stdout
     told = json.loads(out.read_text())
     assert (told["protocol"], told["rows"][0]["label"]) == ("causes", "all")
+    assert {one["kind"] for one in told["simulated"]} == {one.name for one in causes.KINDS[:2]}
     kept = CliRunner().invoke(main, [*arguments, "--keep"])
     assert kept.exit_code == 1
     assert "not kept" in kept.stderr
