@@ -14,7 +14,7 @@ from perfreg_assets.methods import empirical_null
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from synthetic import REGRESSIONS, Project, reader_of
+from synthetic import REGRESSIONS, RUNS, Project, reader_of
 
 
 @pytest.fixture
@@ -25,6 +25,18 @@ def make(tmp_path: Path) -> Callable[..., Project]:
         return Project(tmp_path / name, reader_of(REGRESSIONS), **settings)
 
     return build
+
+
+@pytest.fixture
+def make_settled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[], Project]:
+    """A project like that, to which all of `RUNS` arrived and in which nothing is due: a copy of one made once."""
+
+    def fill(folder: Path) -> None:
+        project = Project(folder, reader_of(REGRESSIONS))
+        project.arrive(*RUNS)
+        project.settle()
+
+    return lambda: Project(made_once("made-runs", fill), reader_of(REGRESSIONS))
 
 
 @pytest.fixture

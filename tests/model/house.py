@@ -134,6 +134,7 @@ class House(Project):
     def settle(self) -> None:
         super().settle()
         benchmark_model.measure_due(self.warehouse, self.settings, Stopwatch())
+        self.warehouse.publish()
 
     def write_pages(self) -> list[str]:
         return write_all_pages(self.warehouse.reading_caught_up, self.settings)

@@ -127,14 +127,21 @@ def threads(run_id: str) -> ThreadTimes:
 
 
 class Project:
-    """Settings, warehouse and the steps, run as Dagster would run them."""
+    """Settings, warehouse and the steps, run as Dagster would run them.
+
+    Attributes:
+        publish_every_s: as `Warehouse` has it, of all that is written beside the steps; 0: as commands do. To publish
+            each write and to open what was published takes half the time of a test.
+    """
+
+    publish_every_s = 3600.0
 
     def __init__(self, folder: Path, inspect: Callable[..., Inspection] | None, **settings: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.settings = Settings(
             warehouse=folder / "perfreg.duckdb", **{"history_minimum": 3, "history_size": 4, **settings}
         )
-        self.warehouse = Warehouse(self.settings.warehouse, lock_timeout_s=30)
+        self.warehouse = Warehouse(self.settings.warehouse, lock_timeout_s=30, publish_every_s=self.publish_every_s)
         self.inspect = inspect
         self.read: Any = None
 

@@ -25,8 +25,9 @@ from perfreg_assets.model import inspecting
 
 @pytest.fixture(autouse=True)
 def made_reading(monkeypatch, no_waiting_for_the_disk):
-    """Traces are read by the stand-in for the engine."""
+    """Traces are read by the stand-in for the engine; what is written is published at once, as commands do."""
     monkeypatch.setattr(inspecting, "inspect_trace", inspect_made)
+    monkeypatch.setattr(House, "publish_every_s", 0.0)
 
 
 @pytest.mark.parametrize(("build", "steps"), [(House, 13), (Exchanging, 5)], ids=["here", "by a worker"])

@@ -40,11 +40,9 @@ def test_nothing_is_due_when_all_is_done_and_each_cause_is_named(make):
     assert project.rows("SELECT count(*) AS n FROM marts.discords")[0]["n"] > 0
 
 
-def test_a_step_with_nothing_to_do_opens_no_transaction(make):
+def test_a_step_with_nothing_to_do_opens_no_transaction(make_settled):
     """Most runs have no windows: each transaction is an opening of the database, and a publication afterwards."""
-    project = make("settled")
-    project.arrive(*RUNS)
-    project.settle()
+    project = make_settled()
 
     def refuse():
         raise AssertionError("a transaction was begun")
@@ -70,10 +68,8 @@ def test_an_older_run_that_arrives_late_makes_the_later_ones_due_and_no_earlier_
     assert {"made-004"} <= {one["history_run_id"] for one in members}
 
 
-def test_a_changed_detector_localises_what_it_finds_and_forgets_what_it_does_not(make):
-    project = make("detector")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_changed_detector_localises_what_it_finds_and_forgets_what_it_does_not(make_settled):
+    project = make_settled()
     project.change("omega", "0")
     project.change("detector", "iqr")
     assert {one.stage for one in project.due()} == {Stage.DISCORD}
@@ -86,10 +82,8 @@ def test_a_changed_detector_localises_what_it_finds_and_forgets_what_it_does_not
     assert len(alarms) > 2
 
 
-def test_a_review_takes_a_run_out_of_the_histories_that_had_it(make):
-    project = make("review")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_review_takes_a_run_out_of_the_histories_that_had_it(make_settled):
+    project = make_settled()
     project.review("made-005", "confirmed")
     assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[6:]}
     project.settle()
@@ -97,10 +91,8 @@ def test_a_review_takes_a_run_out_of_the_histories_that_had_it(make):
 
 
 @pytest.mark.parametrize("status", ["confirmed", "accepted"])
-def test_a_withdrawn_review_is_none(make, status):
-    project = make("withdrawn")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_withdrawn_review_is_none(make_settled, status):
+    project = make_settled()
     before = project.snapshot()
     project.review("made-005", status)
     project.settle()
@@ -111,19 +103,15 @@ def test_a_withdrawn_review_is_none(make, status):
     assert project.snapshot() == before
 
 
-def test_a_review_that_is_withdrawn_at_once_leaves_nothing_to_do(make):
-    project = make("at_once")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_review_that_is_withdrawn_at_once_leaves_nothing_to_do(make_settled):
+    project = make_settled()
     project.review("made-005", "confirmed")
     project.withdraw("made-005")
     assert project.due() == []
 
 
-def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
-    project = make("judged")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_series_that_is_judged_no_more_has_no_current_verdict(make_settled):
+    project = make_settled()
     project.settings = project.settings.with_values(judged_series=("cpu_app", "rss_app"))
     assert {one.stage for one in project.due()} <= {Stage.BARYCENTER, Stage.DISTANCE}
     project.settle()
@@ -131,16 +119,15 @@ def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
     assert [one["series"] for one in current] == ["*", "cpu_app", "rss_app"]
 
 
-def test_a_setting_of_a_detector_is_what_its_measurements_are_made_by(make):
+def test_a_setting_of_a_detector_is_what_its_measurements_are_made_by(make, make_settled):
     """As in a warehouse that had it from the beginning: what was measured before is of another rule."""
     measured = (
         "SELECT run_id, series, distance, is_recheck_passed FROM marts.distances "
         "WHERE is_latest AND detector = 'iqr' AND series = 'rss_app' AND state = 'scored' ORDER BY ALL"
     )
-    changed, fresh = make("changed"), make("fresh", recheck="lof")
-    for project in (changed, fresh):
-        project.arrive(*RUNS)
-        project.settle()
+    changed, fresh = make_settled(), make("fresh", recheck="lof")
+    fresh.arrive(*RUNS)
+    fresh.settle()
     by_dbscan = changed.rows(measured)
     changed.change("recheck", "lof")
     changed.settle()
@@ -151,10 +138,8 @@ def test_a_setting_of_a_detector_is_what_its_measurements_are_made_by(make):
     assert changed.rows(measured) == by_dbscan
 
 
-def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
-    project = make("gone")
-    project.arrive(*RUNS)
-    project.settle()
+def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make_settled):
+    project = make_settled()
     before = project.rows("SELECT run_id, series, state, distance FROM marts.verdicts WHERE is_current ORDER BY ALL")
     read = project.inspect
     for run_id in ("made-002", "made-008", "made-012"):  # what is seen to be missing there is gone
@@ -183,11 +168,9 @@ def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
 
 
-def test_what_was_read_of_a_trace_stays_when_the_file_was_reduced_since(make):
+def test_what_was_read_of_a_trace_stays_when_the_file_was_reduced_since(make_settled):
     """As after an archive, when a warehouse of before is restored: it does not know of the reduction."""
-    project = make("reduced")
-    project.arrive(*RUNS)
-    project.settle()
+    project = make_settled()
     verdicts = "SELECT run_id, series, state, distance FROM marts.verdicts WHERE is_current ORDER BY ALL"
     before, read = project.rows(verdicts), project.inspect
     reduced = TraceHealth(is_complete=False, reason=Reason.TRACE_REDUCED, detail="trace", sha256="of the rest")
@@ -209,10 +192,8 @@ def test_what_was_read_of_a_trace_stays_when_the_file_was_reduced_since(make):
     assert new == {"state": "reduced", "reason_code": "trace_reduced"}
 
 
-def test_a_run_of_a_release_without_thread_times_is_read_again_and_its_verdict_holds(make):
-    project = make("threads")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_run_of_a_release_without_thread_times_is_read_again_and_its_verdict_holds(make_settled):
+    project = make_settled()
     verdicts = "SELECT run_id, series, state, distance, evaluated_at FROM marts.verdicts WHERE is_current ORDER BY ALL"
     before = project.rows(verdicts)
     with project.warehouse.writing() as writer:
@@ -267,10 +248,8 @@ def decided_about(project, monkeypatch):
     return asked
 
 
-def test_only_versions_in_which_something_changed_are_decided_about(make, monkeypatch):
-    project = make("remembered")
-    project.arrive(*RUNS)
-    project.settle()
+def test_only_versions_in_which_something_changed_are_decided_about(make_settled, monkeypatch):
+    project = make_settled()
     assert decided_about(project, monkeypatch) == []
     new = row(12, version="3")
     project.arrive(new)
@@ -313,22 +292,20 @@ def test_a_memory_that_another_look_holds_is_read_and_not_written(make, monkeypa
 
 
 def test_the_memory_grows_with_the_runs_not_with_the_looks(make, monkeypatch):
-    monkeypatch.setattr(settled, "_SPARE_RECORDS", 10)
+    monkeypatch.setattr(settled, "_SPARE_RECORDS", 2)
     project = make("growing")
     project.arrive(*RUNS[:4])
     project.settle()
     memory = project.settings.home_dir / settled.FILE
-    for number in range(20):
+    for number in range(6):
         with project.warehouse.writing() as writer:
             writer.execute("UPDATE core.runs SET device_unit = ?", [str(number)])
         project.due()
-    assert memory.stat().st_size <= 32 + 22 * settled._RECORD.itemsize
+    assert memory.stat().st_size <= 32 + 14 * settled._RECORD.itemsize
 
 
-def test_a_run_that_is_gone_or_was_moved_makes_later_ones_of_its_app_due(make, monkeypatch):
-    project = make("gone")
-    project.arrive(*RUNS)
-    project.settle()
+def test_a_run_that_is_gone_or_was_moved_makes_later_ones_of_its_app_due(make_settled, monkeypatch):
+    project = make_settled()
     with project.warehouse.writing() as writer:
         writer.execute("UPDATE core.runs SET is_excluded = true WHERE run_id = 'made-000'")
     assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[1:]}

@@ -40,18 +40,17 @@ def decisions(monkeypatch):
 
 
 @pytest.fixture
-def project(tmp_path):
-    """Everything is there but the last run of the second version, which just arrived."""
-    made = Project(tmp_path / "project", reader_of(REGRESSIONS))
-    made.arrive(*(one for one in RUNS if one.run_id != "made-010"))
-    made.settle()
-    made.warehouse = in_a_job(made)
+def project(made_once):
+    """Everything is there but the last run of the second version, which just arrived: a copy of one made once."""
+
+    def fill(folder):
+        project = Project(folder, reader_of(REGRESSIONS))
+        project.arrive(*(one for one in RUNS if one.run_id != "made-010"))
+        project.settle()
+
+    made = Project(made_once("made-but-one", fill), reader_of(REGRESSIONS))
     made.arrive(RUNS[10])
     return made
-
-
-def in_a_job(project):
-    return Warehouse(project.settings.warehouse, lock_timeout_s=30, publish_every_s=3600.0)
 
 
 def steps_of(project, warehouse=None):
