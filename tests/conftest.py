@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from perfreg_assets import garbage
+
+garbage.look_rarely()  # thousands of tests are a heap that is searched in vain: of their collection alone, a quarter
+
 # The same examples every time, so that a change is judged by what it changed; `--hypothesis-profile=search` looks for
 # new ones. None is judged by how quick the machine is.
 _UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
