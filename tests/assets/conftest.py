@@ -124,9 +124,15 @@ def demo(made_once: Callable[..., Path]) -> Site:
 
 
 @pytest.fixture
-def demo_copy(demo, tmp_path) -> Site:
+def copy_of(tmp_path: Path) -> Callable[[Site], Site]:
+    """Copies a project, to change it."""
+    return lambda site: _site_in(shutil.copytree(site.settings.warehouse.parent, tmp_path / "copy"))
+
+
+@pytest.fixture
+def demo_copy(demo: Site, copy_of: Callable[[Site], Site]) -> Site:
     """One to change."""
-    return _site_in(shutil.copytree(demo.settings.warehouse.parent, tmp_path / "demo"))
+    return copy_of(demo)
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_one_damaged_trace_keeps_no_other_run_whole(recorded, tmp_path, monkeypa
     own = Site(recorded.settings.with_values(warehouse=place, **NOW))
     with own.warehouse.writing() as writer:
         settings_table.change(writer, "reduction_after_days", "1e-9", "disk")
-    complete = own.rows("SELECT run_id FROM marts.runs WHERE state = 'complete' ORDER BY run_id LIMIT 3")
+    complete = own.rows("SELECT run_id FROM marts.runs WHERE state = 'complete' ORDER BY run_id LIMIT 5")
     due = [row["run_id"] for row in complete]
     monkeypatch.setattr(archiving, "due_runs", lambda *_: Due(due, 0))
     damaged = due[0]

@@ -3,31 +3,19 @@ them."""
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
 from perfreg_assets.reports import site
-from perfreg_assets.settings import Settings
-from tests.assets.conftest import Site
-
-
-@pytest.fixture(scope="module")
-def two(make_site):
-    """A site with two runs."""
-    found = make_site()
-    found.ingest(*sorted(demo_runs_dir().iterdir())[:2])
-    return found
 
 
 @pytest.fixture
-def updated(two, tmp_path, monkeypatch):
-    """The same, written by another release than the one that runs now; no page is written that can wait."""
-    folder = shutil.copytree(two.settings.warehouse.parent, tmp_path / "updated")
-    found = Site(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=30))
+def updated(make_site, monkeypatch):
+    """A site with two runs, written by another release than the one that runs now; no page is written that can wait."""
+    found = make_site()
+    found.ingest(*sorted(demo_runs_dir().iterdir())[:2])
     monkeypatch.setattr(site, "code_hash", lambda: "another release")
     monkeypatch.setattr("perfreg_assets.assets.reports.MOST_S", 0.0)
     return found

@@ -18,12 +18,9 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports import wording
-from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import verdicts as verdict_table
-from tests.another_trace import another_trace
-from tests.assets.conftest import Site
 
 BAD_TRACES = Path(__file__).parents[1] / "data" / "bad-traces"
 JUDGED = {"anomalous", "normal", "improved"}
@@ -189,15 +186,10 @@ def test_metadata_names_the_history_and_what_was_explored(recorded):
 # ---- what is not computed twice ------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def few_in(tmp_path_factory, make_site):
-    """A project with six runs of a version that say what went wrong, one that does not, and a run of the next one."""
+    """A project with six runs of a version and one of the next."""
     site, inbox = make_site(), tmp_path_factory.mktemp("few")
     for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-015", "notes-019", "notes-021"):
         shutil.copytree(demo_runs_dir() / name, inbox / name)
-    unknown = json.loads((inbox / "notes-019" / "run.json").read_text())
-    del unknown["functional_problems"], unknown["trace_bytes"], unknown["trace_sha256"]
-    (inbox / "unknown").mkdir()
-    (inbox / "unknown" / "run.json").write_text(json.dumps({**unknown, "run_id": "unknown"}))
-    another_trace(inbox / "notes-019" / unknown["trace"], inbox / "unknown" / unknown["trace"], "unknown")
     done, _ = site.ingest(inbox)
     assert done is not None
     assert done.failures == []
@@ -205,10 +197,9 @@ def few_in(tmp_path_factory, make_site):
 
 
 @pytest.fixture
-def few(few_in, tmp_path):
+def few(few_in, copy_of):
     """One to change."""
-    folder = shutil.copytree(few_in.settings.warehouse.parent, tmp_path / "few")
-    return Site(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=30))
+    return copy_of(few_in)
 
 
 def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(few):
@@ -256,7 +247,7 @@ def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else
     assert len([row for row in after if row["k"] == 5]) == len(before)
     current = site.rows("SELECT run_id, series, k FROM marts.verdicts WHERE is_current")
     assert {row["k"] for row in current} == {5}
-    assert len(current) == len({(row["run_id"], row["series"]) for row in current}) == 8 * 4
+    assert len(current) == len({(row["run_id"], row["series"]) for row in current}) == 7 * 4
 
 
 def test_an_omega_backfill_keeps_old_verdicts_and_measures_nothing(recorded):
@@ -508,14 +499,20 @@ def test_naughty_version_names_go_through_unchanged(make_site, run_folder):
         assert "<script>alert(1)</script>" not in page
 
 
-def test_unknown_functional_problems_keep_a_run_out_of_histories(few_in):
-    (row,) = few_in.rows(
-        "SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-021'"
+def test_unknown_functional_problems_keep_a_run_out_of_histories(make_site, tmp_path):
+    site = make_site()
+    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-026"):
+        shutil.copytree(demo_runs_dir() / name, tmp_path / "in" / name)
+    unknown = tmp_path / "in" / "notes-019" / "run.json"
+    document = json.loads(unknown.read_text())
+    del document["functional_problems"]
+    unknown.write_text(json.dumps(document))
+    site.ingest(tmp_path / "in")
+    (row,) = site.rows(
+        "SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-026'"
     )
-    assert (row["state"], row["history_size"]) == ("ready", 6)
+    assert (row["state"], row["history_size"]) == ("not_enough_history", 4)
     assert json.loads(row["excluded_counts"])["functional_problems_unknown"] == 1
-    members = few_in.rows("SELECT history_run_id FROM marts.history_sets WHERE run_id = 'notes-021'")
-    assert "unknown" not in {row["history_run_id"] for row in members}
 
 
 def test_the_given_folder_may_be_changed_and_deleted_afterwards(make_site, run_folder):

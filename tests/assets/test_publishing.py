@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import dagster as dg
 import pytest
 
@@ -12,9 +10,7 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import jobs
 from perfreg_assets.automation.materialise import materialise
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import connection
-from tests.assets.conftest import Site
 
 
 @pytest.fixture
@@ -36,22 +32,6 @@ def first_run():
     return sorted(demo_runs_dir().iterdir())[0]
 
 
-@pytest.fixture(scope="module")
-def begun_in(make_site):
-    """A project with one run."""
-    site = make_site()
-    site.ingest(first_run())
-    return site
-
-
-@pytest.fixture
-def begun(begun_in, tmp_path, published):
-    """One to change; what it published so far is not counted."""
-    folder = shutil.copytree(begun_in.settings.warehouse.parent, tmp_path / "begun")
-    del published[:]
-    return Site(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=30))
-
-
 def test_an_ingest_publishes_at_its_start_and_at_its_end(make_site, published):
     site = make_site()
     site.ingest(first_run())
@@ -63,8 +43,10 @@ def test_an_ingest_publishes_at_its_start_and_at_its_end(make_site, published):
     assert not site.warehouse.has_unpublished
 
 
-def test_a_job_whose_step_fails_publishes_what_the_steps_before_it_wrote(begun, published, monkeypatch):
-    site = begun
+def test_a_job_whose_step_fails_publishes_what_the_steps_before_it_wrote(make_site, published, monkeypatch):
+    site = make_site()
+    site.ingest(first_run())
+    del published[:]
     monkeypatch.setattr("perfreg_assets.assets.history_sets.select_due", lambda *_: 1 / 0)
     done, _ = site.ingest(sorted(demo_runs_dir().iterdir())[1])
     assert done.failures
@@ -72,11 +54,13 @@ def test_a_job_whose_step_fails_publishes_what_the_steps_before_it_wrote(begun, 
     assert len(site.rows("SELECT run_id FROM marts.time_series WHERE series = 'cpu_app' GROUP BY run_id")) == 2
 
 
-def test_a_run_without_the_last_step_publishes_what_it_writes(begun, published):
-    site = begun
+def test_a_run_without_the_last_step_publishes_what_it_writes(make_site, published):
+    site = make_site()
+    site.ingest(first_run())
+    del published[:]
     key = site.rows("SELECT partition_key FROM marts.runs")[0]["partition_key"]
     defs = build_defs(resources={"project": Project.of(site.settings)})
-    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+    with dg.DagsterInstance.get() as instance:
         defs.resolve_job_def(jobs.EVERYTHING_JOB).execute_in_process(
             instance=instance,
             partition_key=key,
@@ -87,8 +71,10 @@ def test_a_run_without_the_last_step_publishes_what_it_writes(begun, published):
     assert site.rows("SELECT count(*) AS n FROM marts.verdicts WHERE omega = 1.25")[0]["n"] > 0
 
 
-def test_materialising_nothing_publishes_nothing(begun, published):
-    site = begun
+def test_materialising_nothing_publishes_nothing(make_site, published):
+    site = make_site()
+    site.ingest(first_run())
+    del published[:]
     defs = build_defs(resources={"project": Project.of(site.settings)})
     materialise(defs, jobs.EVERYTHING_JOB, [], site.settings)
     assert published == []

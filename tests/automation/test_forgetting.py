@@ -1,7 +1,6 @@
 """Old Dagster runs are forgotten; which partitions are materialised is not."""
 
 import os
-import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -26,19 +25,10 @@ def made(context: dg.AssetExecutionContext) -> None:
     context.log.info("made")
 
 
-@pytest.fixture(scope="module")
-def made_in(tmp_path_factory):
-    """A folder with Dagster's records, to be copied."""
-    folder = tmp_path_factory.mktemp("records")
-    with dg.DagsterInstance.local_temp(str(folder)) as one:
-        one.add_dynamic_partitions(DIMENSION, KEYS)
-    return folder
-
-
 @pytest.fixture
-def instance(made_in, tmp_path):
-    shutil.copytree(made_in, tmp_path, dirs_exist_ok=True)
+def instance(tmp_path):
     with dg.DagsterInstance.local_temp(str(tmp_path)) as one:
+        one.add_dynamic_partitions(DIMENSION, KEYS)
         yield one
 
 

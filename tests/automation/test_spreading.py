@@ -922,7 +922,7 @@ def test_without_an_exchange_it_is_said_so(tmp_path):
     assert caught.value.reason is Reason.EXCHANGE_UNSET
 
 
-@given(st.lists(st.text("ab/._é", max_size=8), unique=True), st.integers(1, 5))
+@given(st.lists(st.text(max_size=8), unique=True), st.integers(1, 5))
 def test_shares_are_a_partition(folders, count):
     parts = [spreading.share(folders, number, count) for number in range(1, count + 1)]
     assert sorted(chain.from_iterable(parts)) == sorted(folders)

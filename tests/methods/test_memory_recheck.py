@@ -11,7 +11,7 @@ from perfreg_assets.methods.memory_recheck import PERCENTILES, dbscan_is_outlier
 
 def test_the_recheck_is_dbscan_on_percentiles_scaled_by_the_history(rng):
     answers = set()
-    for _ in range(40):
+    for _ in range(150):
         history = [rng.normal(100 + rng.normal(), 1, size=50) for _ in range(12)]
         target = rng.normal(100 + rng.normal() * 3, 1, size=60)
         points = np.percentile(target, PERCENTILES)[None], [np.percentile(one, PERCENTILES) for one in history]

@@ -12,7 +12,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 WRITER_COUNT = 2
 READER_COUNT = 2
-WRITES_EACH = 6
+WRITES_EACH = 9
 
 # Each write sets all runs of two tables to one new number: a reader that sees two numbers sees a torn state.
 WRITER = """
