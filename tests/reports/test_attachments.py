@@ -128,7 +128,8 @@ def test_no_address_leads_out_of_a_runs_folder(address):
     ):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(address + path)
-        assert refused.value.code == 404, path
+        with refused.value as answer:
+            assert answer.code == 404, path
 
 
 def test_names_of_files_are_text_and_no_addresses_of_elsewhere(detail, builders):

@@ -47,7 +47,8 @@ def test_the_picture_is_small_and_has_the_asked_size(builders):
 def test_names_in_any_script_are_drawn_without_a_word(builders, recwarn, name):
     png = draw_series(builders.series("rss_app"), title=name)
     assert _pixels(png).shape == (260, 760, 3)
-    assert [str(one.message) for one in recwarn] == []
+    # Of drawing: a look for garbage may fall into this test and tell of what another one left open.
+    assert [str(one.message) for one in recwarn if issubclass(one.category, UserWarning)] == []
 
 
 def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builders):
