@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.moments import epoch_us, of_epoch_us
 
 MATRIX_SIZE = 15
 """Runs in the similarity heat map, as in the thesis' figures."""
@@ -24,11 +25,15 @@ class Neighbours:
 
 
 class Placed(NamedTuple):
-    """A run in the order of its app."""
+    """A run in the order of its app. `started_us`: µs since 1970, as an app has thousands of runs."""
 
-    started_at: datetime
+    started_us: int
     run_id: str
     version_name: str
+
+    @property
+    def started_at(self) -> datetime:
+        return of_epoch_us(self.started_us)
 
 
 @dataclass(slots=True)
@@ -63,7 +68,7 @@ class RunOrder:
     def touched(self, app: str, started_at: datetime, run_id: str) -> list[str]:
         """Runs whose page names this place, whether a run stands there now or stood there before."""
         found = self._app(app)
-        at = bisect_left(found.placed, (started_at, run_id))
+        at = bisect_left(found.placed, (epoch_us(started_at), run_id))
         return [one.run_id for one in found.placed[max(0, at - 1) : at + MATRIX_SIZE]]
 
     def _app(self, app: str) -> _App:

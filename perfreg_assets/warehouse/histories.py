@@ -12,6 +12,7 @@ from perfreg_assets.warehouse import paths, run_conditions, run_numbers
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow
+from perfreg_assets.warehouse.verdicts import verdicts_of_app
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,7 @@ SELECT
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no
 LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_no = runs.run_no
-LEFT JOIN (
-    SELECT run_no, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
-) AS verdicts ON verdicts.run_no = runs.run_no
+LEFT JOIN ({verdicts}) AS verdicts ON verdicts.run_no = runs.run_no
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
@@ -83,7 +82,7 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
     Args:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
-    found = reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+    found = reader.rows(_FACTS.format(verdicts=verdicts_of_app(is_asked=with_verdicts)), {"app": app})
     run_numbers.note(reader, ((row[0], row[-1]) for row in found))
     return [
         # By place: an app has thousands of runs, and names cost more than all the rest.

@@ -10,3 +10,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def of_epoch_us(microseconds: int) -> datetime:
     """The moment that `epoch_us(…)` is of."""
     return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def epoch_us(moment: datetime) -> int:
+    """What `epoch_us(…)` says of a moment with a time zone."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)

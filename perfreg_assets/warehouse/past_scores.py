@@ -10,6 +10,7 @@ from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, Theoretical
 from perfreg_assets.warehouse import run_conditions, run_numbers
 from perfreg_assets.warehouse.asked_once import FEW, last_of
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.moments import of_epoch_us
 
 WINDOW_RUNS = 200
 """So many comparable runs before a run are looked at; older ones would hardly count."""
@@ -95,7 +96,8 @@ asked AS (
     SELECT recorded_like, min(past_before) AS first_before, max(past_before) AS last_before
     FROM placed WHERE is_judged GROUP BY recorded_like
 )
-SELECT run_id, started_at, version_name, status, recorded_like::VARCHAR, is_judged, is_past, device_unit, run_no
+SELECT
+    run_id, epoch_us(started_at), version_name, status, recorded_like::VARCHAR, is_judged, is_past, device_unit, run_no
 FROM placed JOIN asked USING (recorded_like)
 WHERE is_judged OR (past_before >= first_before - $window_runs AND past_before < last_before)
 ORDER BY started_at, run_id
@@ -169,8 +171,8 @@ def _find(
     foreign: dict[str, float] = {}
     if with_unit:
         foreign = dict(reader.rows(_FOREIGN.format(of=run_conditions.of(reader, with_unit, "candidates.run_no"))))
-    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit, _ in found:
-        place, of_unit = (started_at, run_id), (unit, foreign.get(run_id, 0.0))
+    for run_id, started_us, version_name, review, recorded_like, is_judged, is_past, unit, _ in found:
+        place, of_unit = (of_epoch_us(started_us), run_id), (unit, foreign.get(run_id, 0.0))
         if is_judged:
             judged[run_id] = JudgedRun(place, version_name, recorded_like, *of_unit)
         if is_past:

@@ -9,6 +9,7 @@ from typing import Any
 
 from perfreg_assets.run import REFUSED, PathStep, Run
 from perfreg_assets.warehouse import joining, paths, refused, run_conditions, run_numbers, value_files
+from perfreg_assets.warehouse.asked_once import last_of
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import among_numbers, one_of
 from perfreg_assets.warehouse.moments import of_epoch_us
@@ -235,14 +236,16 @@ def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str
 def versions_in_order(reader: Reader, app: str) -> list[tuple[int | None, datetime, str]]:
     """(version code, start of the first run, version name) of an app's versions in the order of marts.version_ranks; no
     codes unless all runs have one."""
-    return [
-        tuple(row)
-        for row in reader.rows(
-            "SELECT CASE WHEN has_all_codes THEN version_code END, first_started_at, version_name "
+
+    def load() -> list[tuple[int | None, datetime, str]]:
+        found = reader.rows(
+            "SELECT CASE WHEN has_all_codes THEN version_code END, epoch_us(first_started_at), version_name "
             "FROM marts.version_ranks WHERE app = ? ORDER BY version_rank",
             [app],
         )
-    ]
+        return [(code, of_epoch_us(first_us), version) for code, first_us, version in found]
+
+    return last_of(reader, versions_in_order, (app,), load)
 
 
 def versions_given(reader: Reader, apps: Collection[str]) -> dict[str, dict[str, tuple[datetime, datetime]]]:
@@ -257,14 +260,13 @@ def versions_given(reader: Reader, apps: Collection[str]) -> dict[str, dict[str,
     return found
 
 
-def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
-    """(started_at, run_id, version name) of an app's runs that are not quarantined, oldest first."""
-    found = reader.rows(
+def in_order(reader: Reader, app: str) -> list[tuple[int, str, str]]:
+    """(start in µs since 1970, run_id, version name) of an app's runs that are not quarantined, oldest first."""
+    return reader.rows(
         "SELECT epoch_us(started_at), run_id, version_name FROM core.runs WHERE app = ? AND NOT is_quarantined "
         "ORDER BY started_at, run_id",
         [app],
     )
-    return [(of_epoch_us(started_us), run_id, version) for started_us, run_id, version in found]
 
 
 def apps(reader: Reader) -> list[str]:

@@ -54,15 +54,11 @@ _SOURCES: dict[str, _Source] = {
         "rows.exclude_reason",
         "registered_at",
     ),
+    # Its series are written with it (`model.readings.store`): to look at all of them too is a quarter of a scan.
     "traces": _Source(
         "core.traces",
         "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
-    ),
-    # Samples and distances by the moment of writing and whether they are there: to read what they are is the most of
-    # a scan.
-    "time_series": _Source(
-        "core.time_series", "rows.run_no, rows.series, rows.is_missing, rows.extracted_at", "extracted_at"
     ),
     "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
@@ -80,11 +76,12 @@ _SOURCES: dict[str, _Source] = {
     "history_sets": _Source("core.history_sets", "rows.run_no, rows.selected_at", "selected_at"),  # and candidates
     # Which barycenter it is decides what is measured: another one comes with measurements of another moment.
     "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series", None),
+    # A detector measures a run as a whole: the row of the run stands for those of its series.
     "distances": _Source(
         "core.distances",
-        "rows.run_no, rows.series, rows.detector, rows.state, rows.measured_at",
+        "rows.run_no, rows.detector, rows.state, rows.measured_at",
         "measured_at",
-        where="rows.is_latest",
+        where="rows.is_latest AND rows.series = '*'",
     ),
     "verdicts": _Source(
         "core.verdicts",
@@ -105,9 +102,7 @@ _SOURCES: dict[str, _Source] = {
 }
 
 
-RECORDED = (
-    "runs", "traces", "time_series", "thread_times", "slice_uses", "energies", "measurements", "attachments",
-)  # fmt: skip
+RECORDED = ("runs", "traces", "thread_times", "slice_uses", "energies", "measurements", "attachments")
 """What a run is and what was measured of it, without what was concluded: all that others show of it."""
 
 

@@ -10,6 +10,7 @@ from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.asked_once import last_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import one_of
+from perfreg_assets.warehouse.verdicts import verdicts_of_app
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,12 @@ SELECT
     concat_ws(
         '|', coalesce((runs.functional_problem_count > 0)::VARCHAR, '?'),
         coalesce(traces.is_complete, false)::VARCHAR, coalesce(reviews.status, '-'), runs.is_excluded::VARCHAR,
-        CASE WHEN $with_verdicts THEN coalesce(verdicts.is_anomalous::VARCHAR, '?') ELSE '' END
+        {verdict}
     ) AS as_candidate
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_no)
 LEFT JOIN core.reviews_in_force AS reviews USING (run_no)
-LEFT JOIN (
-    SELECT run_no, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
-) AS verdicts USING (run_no)
+LEFT JOIN ({verdicts}) AS verdicts USING (run_no)
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
@@ -128,7 +127,9 @@ def history_facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[tupl
     """
 
     def load() -> list[tuple[str, str, str]]:
-        return [tuple(row) for row in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})]
+        verdict = "coalesce(verdicts.is_anomalous::VARCHAR, '?')" if with_verdicts else "''"
+        facts = _FACTS.format(verdict=verdict, verdicts=verdicts_of_app(is_asked=with_verdicts))
+        return [tuple(row) for row in reader.rows(facts, {"app": app})]
 
     return last_of(reader, history_facts, (app, with_verdicts), load)
 

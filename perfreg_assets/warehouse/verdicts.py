@@ -100,6 +100,14 @@ def correct(writer: Writer) -> None:
         writer.execute(_CORRECT, {"omega": omega, "code_version": __version__})
 
 
+def verdicts_of_app(*, is_asked: bool) -> str:
+    """SQL: `run_no` and `is_anomalous` of the judged runs of `$app` as they are judged now; no rows where nobody asks,
+    which takes none of the time that such a query is planned in."""
+    if not is_asked:
+        return "SELECT NULL::INTEGER AS run_no, NULL::BOOLEAN AS is_anomalous WHERE false"
+    return "SELECT run_no, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app"
+
+
 # Computed, so that no run is missing at an ω that nobody stored; but a stored verdict tells when it was given.
 _LISTING = """
 SELECT judged.* EXCLUDE (distance_id, distance_no)

@@ -1,5 +1,5 @@
 -- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, is_alarm_at, is_omega, reviews
+-- depends: chosen_detector, current_value, is_alarm_at, is_omega
 CREATE MACRO marts.false_alarm_rates_at(omega, detector := NULL) AS TABLE
 SELECT
     counted.detector,
@@ -51,11 +51,12 @@ FROM (
                     'distance': measured.distance, 'q1': measured.q1, 'q3': measured.q3, 'is_recheck_passed': measured.is_recheck_passed
                 }) FILTER (WHERE marts.is_alarm_at(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed, 0)), []) AS possible_alarms
             FROM core.distances AS measured
-            LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_no = measured.run_no
+            LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_no = measured.run_no
             WHERE measured.is_latest AND measured.state = 'scored'
             AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
             -- What was rejected is what is counted here; what was excluded is no run of the app.
-            AND NOT EXISTS (SELECT 1 FROM core.runs AS known WHERE known.run_no = measured.run_no AND known.is_excluded)
+            -- NOT IN lets the scan know the series and the detector that are asked for, NOT EXISTS does not.
+            AND measured.run_no NOT IN (SELECT known.run_no FROM core.runs AS known WHERE known.is_excluded)
             GROUP BY ALL
         ) AS alike
         CROSS JOIN (
