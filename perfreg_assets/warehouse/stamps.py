@@ -54,11 +54,15 @@ _SOURCES: dict[str, _Source] = {
         "rows.exclude_reason",
         "registered_at",
     ),
-    # Its series are written with it (`model.readings.store`): to look at all of them too is a quarter of a scan.
     "traces": _Source(
         "core.traces",
         "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
+    ),
+    # Samples and distances by the moment of writing and whether they are there: to read what they are is the most of
+    # a scan.
+    "time_series": _Source(
+        "core.time_series", "rows.run_no, rows.series, rows.is_missing, rows.extracted_at", "extracted_at"
     ),
     "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
@@ -102,7 +106,9 @@ _SOURCES: dict[str, _Source] = {
 }
 
 
-RECORDED = ("runs", "traces", "thread_times", "slice_uses", "energies", "measurements", "attachments")
+RECORDED = (
+    "runs", "traces", "time_series", "thread_times", "slice_uses", "energies", "measurements", "attachments",
+)  # fmt: skip
 """What a run is and what was measured of it, without what was concluded: all that others show of it."""
 
 

@@ -84,11 +84,8 @@ def _again(writer, run_id, chance):
 
 
 def _samples(writer, run_id, chance, moment=None):
-    """With the row of its trace, as a reading is stored."""
     rows = list(series.find(writer, [run_id]).values())
     if rows:
-        read = traces.find(writer, [run_id]).values()
-        traces.upsert(writer, [replace(row, checked_at=moment or datetime.now(UTC)) for row in read])
         found = [
             row if row.values is None else replace(row, values=row.values + 1, values_hash=str(chance.random()))
             for row in rows
@@ -101,7 +98,6 @@ def _late_samples(writer, run_id, chance):
 
 
 def _no_samples(writer, run_id, chance):
-    traces.forget(writer, [run_id])
     series.forget(writer, [run_id])
 
 

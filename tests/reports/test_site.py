@@ -19,7 +19,7 @@ from perfreg_assets.reports import bands, files, loading, run_list, site, site_s
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.settings import OMEGA_LARGEST
-from perfreg_assets.warehouse import distances, evaluations, reviews, runs, series, traces, verdicts
+from perfreg_assets.warehouse import distances, evaluations, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 from tests.page_statements import omega_payload
 
@@ -170,8 +170,6 @@ def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history
         rows = {one.series: one for one in series.find(writer, ["notes-0003"]).values()}
         own = rows["cpu_app"]
         rows["cpu_app"] = replace(own, values=own.values + 1, extracted_at=datetime.now(UTC))
-        (read,) = traces.find(writer, ["notes-0003"]).values()  # the two are stored together
-        traces.upsert(writer, [replace(read, checked_at=rows["cpu_app"].extracted_at)])
         series.upsert(writer, list(rows.values()))
         users = {
             row[0] for row in writer.rows("SELECT run_id FROM marts.history_sets WHERE history_run_id = 'notes-0003'")
