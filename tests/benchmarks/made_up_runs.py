@@ -39,7 +39,7 @@ from perfreg_assets.model.comparisons import Comparison, Planned
 from perfreg_assets.model.freshness import Alarm
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.partitions import DIMENSION, to_key
-from perfreg_assets.provenance import code_version
+from perfreg_assets.provenance import code_version, deciding_code
 from perfreg_assets.reports import loading, site
 from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.run import RUN_LEVEL, PathStep, explored_state_count
@@ -880,7 +880,8 @@ def pretend_pages(settings: Settings) -> None:
 
 
 def _pages_stamp() -> list[str]:
-    return [code_version("methods"), code_version("traces"), code_hash()]
+    """Of all code that decides whether a page holds: under another one they would be written one by one on the way."""
+    return [code_version("methods"), code_version("traces"), deciding_code(), code_hash()]
 
 
 def _hash(text: str) -> str:
