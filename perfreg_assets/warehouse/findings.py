@@ -37,7 +37,7 @@ SELECT
 FROM (
     SELECT verdicts.is_anomalous, coalesce(reviews.status, 'none') = 'rejected' AS is_rejected
     FROM marts.run_verdicts AS verdicts
-    LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_no = verdicts.run_no
+    LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_no = verdicts.run_no
     WHERE verdicts.is_current AND verdicts.is_anomalous IS NOT NULL
         AND {of}
         AND coalesce(reviews.status, 'none') NOT IN ('confirmed', 'accepted')

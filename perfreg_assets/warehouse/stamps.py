@@ -80,12 +80,11 @@ _SOURCES: dict[str, _Source] = {
     "history_sets": _Source("core.history_sets", "rows.run_no, rows.selected_at", "selected_at"),  # and candidates
     # Which barycenter it is decides what is measured: another one comes with measurements of another moment.
     "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series", None),
-    # A detector measures a run as a whole: the row of the run stands for those of its series.
     "distances": _Source(
         "core.distances",
-        "rows.run_no, rows.detector, rows.state, rows.measured_at",
+        "rows.run_no, rows.series, rows.detector, rows.state, rows.measured_at",
         "measured_at",
-        where="rows.is_latest AND rows.series = '*'",
+        where="rows.is_latest",
     ),
     "verdicts": _Source(
         "core.verdicts",

@@ -111,7 +111,7 @@ def _lose_memory(writer: Writer, run_id: str) -> None:
     unmeasured = dict.fromkeys(("distance", "q1", "q3", "improvement", "p_value", "history_distances"))
     missing = {"state": "series_missing", "state_reason": "The trace has no memory counters.", **unmeasured}
     rows = {row.series: row for row in distances.find(writer, [run_id], "default")}
-    rows["*"] = replace(rows["*"], missing_series=("rss_app",), measured_at=datetime.now(UTC))
+    rows["*"] = replace(rows["*"], missing_series=("rss_app",))
     rows["rss_app"] = replace(rows["rss_app"], **missing)
     distances.upsert(writer, list(rows.values()))
 
